@@ -186,3 +186,64 @@ func TestDoctorReportsNoClassesThatItAssumes(t *testing.T) {
 		t.Errorf("want %q in %s", want, out)
 	}
 }
+
+// TestOnlyUnavailableClassesAreAssumed checks that an Ingress whose class does not exist gets no load balancer in a plan if the
+// user may list classes, whatever else the user may not list.
+func TestOnlyUnavailableClassesAreAssumed(t *testing.T) {
+	_, flags := startEmulator(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, strings.Replace(ingressYAML, "ingressClassName: alb", "ingressClassName: gone", 1)}, "---\n"))
+	for kind, assumed := range map[string]bool{"nodes": false, "namespaces": false, "ingressclasses": true} {
+		server.forbiddenResources = map[string]bool{kind: true}
+		_, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-n=shop", "--flags-from=none"}, flags)...)
+		if strings.Contains(out, `# assumed: IngressClass "gone" exists`) != assumed || strings.Contains(out, "create load-balancer") != assumed {
+			t.Errorf("without the right to list %s: %s%s", kind, stderr, out)
+		}
+	}
+}
+
+// TestUnavailableObjectsAreNotReportedAsMissing checks that commands say that they have not read the Gateway of a route or the
+// IngressClasses, instead of that none exists, if the user may not list them or the controller does not watch them.
+func TestUnavailableObjectsAreNotReportedAsMissing(t *testing.T) {
+	const routeYAML = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: pay, namespace: shop}
+spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [pay.example.com]}
+`
+	const gateway = `spec.parentRefs[0]: Gateway infra/edge was not read, as `
+	const class = `spec.ingressClassName: no class is named, and it is not known whether a class of this controller is the default, as you may not list objects of kind IngressClass;`
+	classless := strings.Replace(ingressYAML, "  ingressClassName: alb\n", "", 1)
+	_, flags := startEmulator(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, classless, strings.Replace(replaceNames(classless, "shop", "annotated"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/scheme: internal}, ", 1), routeYAML}, "---\n"))
+	run := func(args string) string {
+		_, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
+		return out + stderr
+	}
+	server.onlyNamespace = "shop"
+	for args, want := range map[string]string{
+		"explain httproute/pay -n shop":                        gateway + `you may not list objects of kind Gateway in namespace "infra"; bind`,
+		"plan httproute/pay -n shop":                           gateway + `you may not list objects of kind Gateway in namespace "infra"; bind`,
+		"explain request http://pay.example.com -n shop":       gateway + `you may not list objects of kind Gateway in namespace "infra"; bind`,
+		"explain ingress/web -n shop":                          class,
+		"explain ingress/annotated -n shop":                    class,
+		"explain httproute/pay -n shop --watch-namespace=shop": gateway + `the controller watches namespace "shop" alone`,
+	} {
+		if out := run(args); !strings.Contains(out, want) || strings.Contains(out, "infra/edge does not exist") {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+	server.onlyNamespace = ""
+	if out := run("explain httproute/pay -n shop"); !strings.Contains(out, "Gateway infra/edge does not exist; correct its name and namespace, or create it") {
+		t.Errorf("with all rights: %s", out)
+	}
+}
+
+// TestErrorAboutSecretDoesNotSayThatItIsMissing checks the error about a Secret on the command line. Commands do not list
+// Secrets, so they do not know whether it exists.
+func TestErrorAboutSecretDoesNotSayThatItIsMissing(t *testing.T) {
+	_, flags := startEmulator(t)
+	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, oidcSecretYAML}, "---\n"))
+	code, _, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "secret/sign-in", "-n=shop", "--flags-from=none"}, flags)...)
+	if want := "Secret shop/sign-in was not looked up, as commands read only the Secrets that other objects name; name one of these objects"; code != 1 || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -313,6 +318,26 @@ func TestMissingRegionOrVPCIsReported(t *testing.T) {
 		code, _, stderr := runWithInput(t, classYAML, env, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, rest)...)
 		if code != 1 || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("exit %d: %s", code, stderr)
+		}
+	}
+}
+
+// TestKindsThatAreNotInstalledAreFoundAtEachRead checks that a command that reads the cluster repeatedly, such as the console,
+// has each kind that is not installed once.
+func TestKindsThatAreNotInstalledAreFoundAtEachRead(t *testing.T) {
+	server, config := serveCluster(t, classYAML)
+	server.removeKind("Gateway")
+	d, cmd := &input.Source{Env: output.Environment{Getenv: func(string) string { return "" }, Stderr: io.Discard}}, &cobra.Command{}
+	d.Bind(cmd)
+	if err := cmd.ParseFlags([]string{"--kubeconfig=" + config, "--cluster-name=c"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := d.Objects(t.Context(), nil, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if kinds := input.NotInstalledKinds(d, cluster.KindGateway); len(kinds) != 1 {
+			t.Errorf("not installed: %v", kinds)
 		}
 	}
 }

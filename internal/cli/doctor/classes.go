@@ -46,7 +46,7 @@ func (d *doctor) checkClasses() {
 			ownGatewayClasses = append(ownGatewayClasses, o.GetName())
 		}
 	}
-	mistyped := input.MistypedNameFindings(d.store, d.Config)
+	mistyped := input.MistypedNameFindings(&d.Source, d.store)
 	reported := map[string]bool{}
 	for _, f := range mistyped {
 		reported[f.Object.String()] = true

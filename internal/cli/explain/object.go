@@ -220,7 +220,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 		doc.addBindings(store, plans, e)
 	}
 	if len(doc.Stacks)+len(doc.Bindings) == 0 {
-		doc.NotServed = input.UnservedReason(store, e.Config, e.Named[0])
+		doc.NotServed = input.UnservedReason(&e.Source, store, e.Named[0])
 	}
 	if doc.Warnings, err = warningsAbout(ctx, &e.Source, store, e.Named[0]); err != nil {
 		return err

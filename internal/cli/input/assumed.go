@@ -65,7 +65,7 @@ func (d *Source) assumeOffline(store *cluster.Memory) error {
 	if d.Config.ClusterName == "" {
 		d.Config.ClusterName = assumedCluster
 	}
-	facts, err := addAssumedObjects(store)
+	facts, err := addAssumedObjects(store, cluster.KindIngressClass, cluster.KindGatewayClass, cluster.KindNamespace)
 	d.AssumedAWS = newAssumedAWS(d.Config, store)
 	d.AssumedAWS.Facts = append(d.AssumedAWS.Facts, facts...)
 	d.Cloud, d.VPC = d.AssumedAWS, d.AssumedAWS.vpc
@@ -268,12 +268,13 @@ func hostsIn(store *cluster.Memory) []string {
 }
 
 // addAssumedObjects adds to store the IngressClasses, GatewayClasses and namespaces to which objects refer but which store
-// does not contain. The classes belong to this controller. It returns a sentence about each object that it added.
-func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
+// does not contain. The classes belong to this controller. It adds only objects of the given kinds, which are those that
+// were not read. It returns a sentence about each object that it added.
+func addAssumedObjects(store *cluster.Memory, kinds ...cluster.Kind) (facts []string, err error) {
 	missing := func(ref cluster.Ref) bool {
 		o, e := store.Get(ref)
 		err = cmp.Or(err, e)
-		return e == nil && o == nil
+		return e == nil && o == nil && slices.Contains(kinds, ref.Kind)
 	}
 	add := func(o cluster.Object, form string, args ...any) {
 		if err = cmp.Or(err, store.Apply(o)); err == nil {
@@ -287,7 +288,7 @@ func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 		}
 		class := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressControllerName}}
 		class.Name = *name
-		add(class, "IngressClass %q exists%s, belongs to this controller and has no parameters", *name, unservedReasons{store: store}.similarNameHint(cluster.KindIngressClass, "", *name))
+		add(class, "IngressClass %q exists%s, belongs to this controller and has no parameters", *name, similarNameHint(store, cluster.KindIngressClass, "", *name))
 	}
 	for _, o := range store.All(cluster.KindGateway) {
 		gw := o.(*gwv1.Gateway)
@@ -300,7 +301,7 @@ func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 			class.Spec.ControllerName = gatewayconfig.NLBController
 		}
 		class.Name = name
-		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unservedReasons{store: store}.similarNameHint(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
+		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, similarNameHint(store, cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
 	}
 	for _, namespace := range namespacesIn(store) {
 		if missing(cluster.Ref{Kind: cluster.KindNamespace, Name: namespace}) {

@@ -80,9 +80,35 @@ func notReadError(ref cluster.Ref, d *Source) error {
 	case slices.Contains(d.notInstalledKinds, ref.Kind):
 		return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
 	case slices.Contains(d.unreadableKinds, ref.Kind):
-		return fmt.Errorf("%s does not exist or may not be read, as you may not list objects of kind %s in namespace %q; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref, ref.Kind, ref.Namespace)
+		return fmt.Errorf("%s does not exist or may not be read, as %s", ref, notListedText(ref))
+	case ref.Kind == cluster.KindSecret && d.ClusterRead:
+		return fmt.Errorf("%s was not looked up, as commands read only the Secrets that other objects name; name one of these objects", ref)
 	}
 	return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
+}
+
+// notListedText returns the end of a message about an object that the user may not list, with the fix.
+func notListedText(ref cluster.Ref) string {
+	in := ""
+	if ref.Namespace != "" {
+		in = fmt.Sprintf(" in namespace %q", ref.Namespace)
+	}
+	return fmt.Sprintf("you may not list objects of kind %s%s; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref.Kind, in)
+}
+
+// notReadReason returns why an object that is not among those that were read may exist all the same. It returns "" if all
+// objects of its kind and namespace were read.
+func notReadReason(ref cluster.Ref, d *Source) string {
+	watched := watchedNamespace(d.Config.Kubernetes.WatchNamespace)
+	switch {
+	case !d.ClusterRead:
+		return ""
+	case !watched.includes(ref.Namespace):
+		return watched.notWatchedError(ref.String()).Error()
+	case slices.Contains(d.unreadableKinds, ref.Kind), slices.Contains(d.namespaceOnlyKinds, ref.Kind) && ref.Namespace != d.SingleNamespace():
+		return fmt.Sprintf("%s was not read, as %s", ref, notListedText(ref))
+	}
+	return ""
 }
 
 // watchedNamespace is the only namespace that the controller watches, "" for all.

@@ -58,7 +58,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 		}
 	}
 	if len(d.unreadableKinds) > 0 {
-		facts, err := addAssumedObjects(store)
+		facts, err := addAssumedObjects(store, d.unreadableKinds...)
 		if err != nil {
 			return nil, err
 		}
@@ -198,6 +198,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
+	d.notInstalledKinds = nil // the command may read the cluster more than once
 	from := &lister{Reader: c, watchedNamespace: d.Config.Kubernetes.WatchNamespace, namespace: d.SingleNamespace()}
 	for _, typ := range cluster.Types() {
 		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController) {

@@ -22,19 +22,19 @@ import (
 
 // unservedReasons finds the reasons why no load balancer of this controller serves an object.
 type unservedReasons struct {
-	store *cluster.Memory
-	cfg   config.Config
+	store  *cluster.Memory
+	source *Source // knows the flags of the controller, and which objects were not read
 }
 
 // UnservedReason returns why no load balancer of this controller serves an object, or "" if the object does not exist.
-func UnservedReason(store *cluster.Memory, c config.Config, ref cluster.Ref) string {
-	return unservedReasons{store, c}.reasonAndFix(ref)
+func UnservedReason(d *Source, store *cluster.Memory, ref cluster.Ref) string {
+	return unservedReasons{store, d}.reasonAndFix(ref)
 }
 
 // ReportUnservedNamedObjects prints why no load balancer serves the objects that the command line names.
 func (d *Source) ReportUnservedNamedObjects(w io.Writer, store *cluster.Memory) {
 	output.ShowFirst(d.Named, output.MaxShownMembers, func(ref cluster.Ref) {
-		if why := (unservedReasons{store, d.Config}).reasonAndFix(ref); why != "" {
+		if why := (unservedReasons{store, d}).reasonAndFix(ref); why != "" {
 			fmt.Fprintf(w, "# %s: %s\n", ref, why)
 		}
 	}, func(n int) { fmt.Fprintf(w, "# … and %d more objects\n", n) })
@@ -46,7 +46,7 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	if err != nil || obj == nil {
 		return ""
 	}
-	if f, ok := unservedpkg.FindingFor(cluster.NewView(u.store), obj, u.options()); ok {
+	if f, ok := u.mistypedNameFinding(obj); ok {
 		return finding.Printable(finding.Truncate(f.TextWithField(), MaxWarningLength))
 	}
 	text := ""
@@ -61,7 +61,7 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 		text = "check spec.parentRef, and the Gateway that it names"
 	default:
 		text = unknownReason
-		if off := acceleratorsOffReason(u.cfg); ref.Kind == cluster.KindGlobalAccelerator && off != "" {
+		if off := acceleratorsOffReason(u.source.Config); ref.Kind == cluster.KindGlobalAccelerator && off != "" {
 			text = off
 		}
 		if parents, _ := cluster.RouteParents(obj); slices.Contains(cluster.RouteKinds, ref.Kind) {
@@ -79,12 +79,11 @@ const unknownReason = "see its status and events"
 
 // MistypedNameFindings returns a finding for each object that is not served because a name in it is mistyped. The findings are
 // sorted by object.
-func MistypedNameFindings(store *cluster.Memory, c config.Config) (out []finding.Finding) {
-	u := unservedReasons{store, c}
-	v := cluster.NewView(store)
+func MistypedNameFindings(d *Source, store *cluster.Memory) (out []finding.Finding) {
+	u := unservedReasons{store, d}
 	for _, typ := range cluster.Types() {
 		for _, obj := range store.All(typ.Kind) {
-			if f, ok := unservedpkg.FindingFor(v, obj, u.options()); ok {
+			if f, ok := u.mistypedNameFinding(obj); ok {
 				out = append(out, f)
 			}
 		}
@@ -93,19 +92,35 @@ func MistypedNameFindings(store *cluster.Memory, c config.Config) (out []finding
 	return out
 }
 
+// mistypedNameFinding returns the finding that a name in an object is mistyped, and false if there is none. It also returns
+// false if the user may not list the objects that the object may name.
+func (u unservedReasons) mistypedNameFinding(obj cluster.Object) (finding.Finding, bool) {
+	named := map[cluster.Kind]cluster.Kind{
+		cluster.KindIngress: cluster.KindIngressClass, cluster.KindGateway: cluster.KindGatewayClass, cluster.KindTargetGroupConfiguration: cluster.KindService,
+	}[cluster.RefOf(obj).Kind]
+	if slices.Contains(u.source.unreadableKinds, named) {
+		return finding.Finding{}, false
+	}
+	return unservedpkg.FindingFor(cluster.NewView(u.store), obj, u.options())
+}
+
 // options returns the settings of the controller that decide which names are mistyped.
 func (u unservedReasons) options() unservedpkg.Options {
 	return unservedpkg.Options{
-		IngressClass: u.cfg.Ingress.Class, Gateways: true,
-		Services: &settings.ServiceSelection{Class: u.cfg.Service.Class, LoadBalancersOnly: u.cfg.Gates.IsEnabled(config.ServiceTypeLoadBalancerOnly)},
+		IngressClass: u.source.Config.Ingress.Class, Gateways: true,
+		Services: &settings.ServiceSelection{Class: u.source.Config.Service.Class, LoadBalancersOnly: u.source.Config.Gates.IsEnabled(config.ServiceTypeLoadBalancerOnly)},
 	}
 }
 
 // reasonOfIngress returns why the class of an Ingress does not belong to this controller.
 func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 	if class, ok := ing.Annotations[cluster.ClassAnnotation]; ok {
-		served := cmp.Or(u.cfg.Ingress.Class, "alb")
+		served := cmp.Or(u.source.Config.Ingress.Class, "alb")
 		return fmt.Sprintf("annotation %s is %q, and this controller serves %q; correct the annotation, or remove it and set spec.ingressClassName", cluster.ClassAnnotation, class, served)
+	}
+	classes := cluster.Ref{Kind: cluster.KindIngressClass}
+	if ing.Spec.IngressClassName == nil && notReadReason(classes, u.source) != "" {
+		return "spec.ingressClassName: no class is named, and it is not known whether a class of this controller is the default, as " + notListedText(classes)
 	}
 	fix := u.classFix(cluster.KindIngressClass, "spec.controller "+cluster.IngressControllerName, func(o cluster.Object) bool {
 		return o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressControllerName
@@ -118,7 +133,7 @@ func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 		case ok:
 			return fmt.Sprintf("spec.ingressClassName: IngressClass %s has the controller %q, which is not this controller; %s", *name, c.Spec.Controller, fix)
 		}
-		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, u.similarNameHint(cluster.KindIngressClass, "", *name), fix)
+		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, similarNameHint(u.store, cluster.KindIngressClass, "", *name), fix)
 	}
 	return "spec.ingressClassName: no class is named, and no class of this controller is the default; " + fix
 }
@@ -127,19 +142,19 @@ func (u unservedReasons) reasonOfIngress(ing *networkingv1.Ingress) string {
 func (u unservedReasons) reasonOfService(svc *corev1.Service) string {
 	const recreate = "; Kubernetes permits that only when a Service is created or gets this type, so delete it and create it again"
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		return fmt.Sprintf("spec.type is %s, and no Ingress or route of this controller names the Service; set spec.type to LoadBalancer, or name the Service as a backend", svc.Spec.Type)
+		return fmt.Sprintf("spec.type is %s, and no Ingress or route of this controller that was read names the Service; set spec.type to LoadBalancer, or name the Service as a backend", svc.Spec.Type)
 	}
-	if !u.cfg.Gates.IsEnabled(config.EnableServiceController) {
+	if !u.source.Config.Gates.IsEnabled(config.EnableServiceController) {
 		return fmt.Sprintf("feature gate %s is off, so the controller serves no Service; set --feature-gates=%[1]s=true", config.EnableServiceController)
 	}
 	switch class := svc.Spec.LoadBalancerClass; {
-	case class != nil && *class == u.cfg.Service.Class:
+	case class != nil && *class == u.source.Config.Service.Class:
 		return unknownReason
 	case class != nil:
-		return fmt.Sprintf("spec.loadBalancerClass is %q, and this controller serves %q; set it to this value%s", *class, u.cfg.Service.Class, recreate)
+		return fmt.Sprintf("spec.loadBalancerClass is %q, and this controller serves %q; set it to this value%s", *class, u.source.Config.Service.Class, recreate)
 	}
 	return fmt.Sprintf("spec.loadBalancerClass is not set, and this controller serves %q; set it%s, or set the annotations %saws-load-balancer-type to external and %saws-load-balancer-nlb-target-type to ip or instance",
-		u.cfg.Service.Class, recreate, settings.ServicePrefix, settings.ServicePrefix)
+		u.source.Config.Service.Class, recreate, settings.ServicePrefix, settings.ServicePrefix)
 }
 
 // reasonOfGateway returns why a Gateway is not served: its class does not belong to this controller, or a feature gate may
@@ -157,7 +172,7 @@ func (u unservedReasons) reasonOfGateway(gw *gwv1.Gateway) string {
 	c, ok := class.(*gwv1.GatewayClass)
 	switch {
 	case !ok:
-		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist%s; %s", name, u.similarNameHint(cluster.KindGatewayClass, "", name), fix)
+		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist%s; %s", name, similarNameHint(u.store, cluster.KindGatewayClass, "", name), fix)
 	case !slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName):
 		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s has the controllerName %q, which is not this controller; %s", name, c.Spec.ControllerName, fix)
 	}
@@ -182,9 +197,9 @@ func (u unservedReasons) classFix(kind cluster.Kind, field string, isServed func
 
 // similarNameHint returns the end of a message about an object that does not exist: a question with the most similar name of
 // an object of the kind, or "" if no name is similar.
-func (u unservedReasons) similarNameHint(kind cluster.Kind, namespace, name string) string {
+func similarNameHint(store *cluster.Memory, kind cluster.Kind, namespace, name string) string {
 	var names []string
-	for _, o := range u.store.All(kind) {
+	for _, o := range store.All(kind) {
 		if o.GetNamespace() == namespace {
 			names = append(names, o.GetName())
 		}
@@ -219,8 +234,10 @@ func (u unservedReasons) reasonOfParent(ref cluster.Ref) string {
 	obj, _ := u.store.Get(ref)
 	gw, isGateway := obj.(*gwv1.Gateway)
 	switch {
+	case obj == nil && notReadReason(ref, u.source) != "":
+		return notReadReason(ref, u.source)
 	case obj == nil:
-		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, u.similarNameHint(ref.Kind, ref.Namespace, ref.Name))
+		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, similarNameHint(u.store, ref.Kind, ref.Namespace, ref.Name))
 	case isGateway:
 		return ref.String() + ": " + u.reasonOfGateway(gw)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
-	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
 // ShowUnservedFileObjects prints the objects of files that no load balancer of this controller serves, with the reasons. It
@@ -20,7 +19,7 @@ func ShowUnservedFileObjects(w io.Writer, d *Source, store *cluster.Memory) {
 	if !d.Offline || len(d.Named) > 0 && len(d.selected.stacks) == 0 { // ReportUnservedNamedObjects has printed the named objects
 		return
 	}
-	u := unservedReasons{store, d.Config}
+	u := unservedReasons{store, d}
 	p := stackFinder{store: store, frontends: controller.Frontends(d.Config)}
 	output.ShowFirst(u.unservedObjects(d.allObjectsInScope(store), p), output.MaxShownMembers, func(ref cluster.Ref) { fmt.Fprintf(w, "# %s is not served: %s\n", ref, u.reasonAndFix(ref)) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
@@ -56,7 +55,7 @@ func (u unservedReasons) unservedObjects(objs []cluster.Object, p stackFinder) [
 // ReasonIfUnserved returns why no load balancer of this controller serves an object that needs one, and what to do. It
 // returns "" if a load balancer serves the object.
 func ReasonIfUnserved(d *Source, store *cluster.Memory, obj cluster.Object) string {
-	u := unservedReasons{store, d.Config}
+	u := unservedReasons{store, d}
 	if !u.lacksLoadBalancer(obj, stackFinder{store: store, frontends: controller.Frontends(d.Config)}) {
 		return ""
 	}
@@ -65,7 +64,7 @@ func ReasonIfUnserved(d *Source, store *cluster.Memory, obj cluster.Object) stri
 
 // lacksLoadBalancer reports whether an object needs a load balancer, but is a member of no stack of this controller.
 func (u unservedReasons) lacksLoadBalancer(obj cluster.Object, p stackFinder) bool {
-	if _, mistyped := unservedpkg.FindingFor(cluster.NewView(u.store), obj, u.options()); mistyped {
+	if _, mistyped := u.mistypedNameFinding(obj); mistyped {
 		return true
 	}
 	ref := cluster.RefOf(obj)

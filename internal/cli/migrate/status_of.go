@@ -73,7 +73,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 		return gateOffError(m.toStack.Kind).Error()
 	}
 	if m.gatewayUnserved {
-		return input.UnservedReason(s.store, s.Config, m.gateway)
+		return input.UnservedReason(&s.Source, s.store, m.gateway)
 	}
 	gateway := s.draft(ctx, m.toStack)
 	if gateway.err != nil {
@@ -122,7 +122,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 		}
 	}
 	if takenOver := out.State == handover.StateAdopting || out.State == handover.StateAdopted; takenOver && gateway.TranslatedStack.Held.Everything && gateway.TranslatedStack.IsEmpty() {
-		if why := input.UnservedReason(s.store, s.Config, m.gateway); len(out.Notes) == 0 && why != "" {
+		if why := input.UnservedReason(&s.Source, s.store, m.gateway); len(out.Notes) == 0 && why != "" {
 			out.Notes = append(out.Notes, why)
 		}
 		out.Notes, out.cannotGiveBack = append(out.Notes, "no resource of the Gateway can be planned; until this is corrected, the load balancer is not given back either"), true
