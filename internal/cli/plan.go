@@ -29,8 +29,8 @@ the security groups of nodes and pods change. Without a cluster it omits what is
 Signs: + create, ~ change, - delete, . wait; the reason follows #. A line that begins with # is a finding
 about an object or a note.
 
-Exit codes: 0 nothing to change, 2 something to change, 1 no plan was made. Findings about objects do not
-count.
+Exit codes: 0 nothing to change, 2 something to change, 1 no plan was made, or not of each TargetGroupBinding.
+Findings about objects do not count.
 
 --offline is for pipelines that reach neither AWS nor a cluster: it plans for the objects of -f as if AWS were
 empty, and shows what it assumes. Exit codes then: 0 no finding is an error, 3 some are, 1 no plan was made.
@@ -89,6 +89,9 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if targets.RulesOmitted {
+		targets.Notes = append(targets.Notes, "rules of node and pod security groups are planned for all TargetGroupBindings together; use --all-namespaces to see them")
+	}
 	doc.addBindings(targets)
 	if p.form.IsText() {
 		showSummary(out, doc, cmd.Root().CommandPath())
@@ -114,6 +117,9 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 		return output.ErrObjectErrors
 	case p.Offline:
 		return nil // AWS is assumed to be empty, so every plan has steps
+	}
+	if targets.Incomplete {
+		return output.ErrReported
 	}
 	if doc.Summary != (plan.Summary{}) || doc.Targets != (targetsSummary{}) {
 		return output.ErrChanges

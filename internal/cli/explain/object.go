@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -212,14 +213,19 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	incomplete := false // whether a plan of a TargetGroupBinding could not be made
 	if kind := e.Named[0].Kind; kind == cluster.KindBinding || kind == cluster.KindService {
 		plans, err := e.PlanBindings(ctx, store)
 		if err != nil {
 			return err
 		}
+		for _, n := range plans.Notes {
+			fmt.Fprintf(e.form.NotesWriter(), "# %s\n", finding.Printable(n))
+		}
 		doc.addBindings(store, plans, e)
+		incomplete = plans.Incomplete
 	}
-	if len(doc.Stacks)+len(doc.Bindings) == 0 {
+	if len(doc.Stacks)+len(doc.Bindings) == 0 && !incomplete {
 		doc.NotServed = input.UnservedReason(&e.Source, store, e.Named[0])
 	}
 	if doc.Warnings, err = warningsAbout(ctx, &e.Source, store, e.Named[0]); err != nil {

@@ -25,7 +25,7 @@ const (
 func showDocument(w io.Writer, doc Document) {
 	ref := finding.Ref(doc.Object)
 	fmt.Fprintln(w, ref)
-	if len(doc.Stacks)+len(doc.Bindings) == 0 {
+	if doc.NotServed != "" {
 		fmt.Fprintf(w, "  no load balancer of this controller serves it; %s\n", doc.NotServed)
 	}
 	for _, s := range doc.Stacks {

@@ -22,10 +22,14 @@ import (
 type BindingPlans struct {
 	Bindings []BindingPlan
 	// Rules are the changes of the rules of node and pod security groups, for all TargetGroupBindings together. It is empty
-	// if the scope has only some TargetGroupBindings.
-	Rules []bindingplan.PlanItem
+	// if the scope has only some TargetGroupBindings. RulesOmitted then reports whether one of these has steps.
+	Rules        []bindingplan.PlanItem
+	RulesOmitted bool
 	// Notes are sentences about changes that were not planned, with the reasons.
 	Notes []string
+	// Incomplete reports whether a plan, or a part of it, could not be made, so that it is not known whether something
+	// changes.
+	Incomplete bool
 }
 
 // BindingPlan is the plan of one TargetGroupBinding.
@@ -35,9 +39,20 @@ type BindingPlan struct {
 	Items    []bindingplan.PlanItem
 }
 
+// removalsUnknownReason returns why objects that need a target or a rule may be missing among those that were read, or "" if
+// all were read.
+func removalsUnknownReason(d *Source) string {
+	if !d.ClusterRead {
+		return "no cluster was read"
+	}
+	if kinds := UnavailableKinds(d, cluster.KindService, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindEndpoints); len(kinds) > 0 {
+		return "you may not list these kinds: " + JoinKinds(kinds)
+	}
+	return ""
+}
+
 // PlanBindings makes the plans of the TargetGroupBindings in the scope of the command. With --observed or --offline it makes
-// none. If no cluster was read, it omits the removal of targets and rules, because the files may lack the objects that need
-// them.
+// none. It omits the removal of targets and rules if objects that need them may not have been read.
 func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (BindingPlans, error) {
 	var out BindingPlans
 	aws, ok := d.Cloud.(bindings.Cloud)
@@ -48,9 +63,9 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	cfg := controller.BindingConfig(d.Config, d.VPC, readOnlyFence)
 	cfg.Cloud, cfg.Cluster, cfg.Clock = aws, kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}), clock.RealClock{}
 	r := bindings.New(cfg)
-	skipped := 0
+	skipped, unknown := 0, removalsUnknownReason(d)
 	planned := func(items []bindingplan.PlanItem) []bindingplan.PlanItem {
-		out := plannedItems(items, d.ClusterRead)
+		out := plannedItems(items, unknown == "")
 		skipped += len(items) - len(out)
 		return out
 	}
@@ -64,39 +79,45 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 		case ctx.Err() != nil:
 			return out, ctx.Err()
 		case err != nil:
-			out.Notes = append(out.Notes, fmt.Sprintf("no plan of TargetGroupBinding %s: %v", key, sdk.Explain(err)))
+			out.addFailure("TargetGroupBinding "+key.String(), err)
 		case ok:
 			out.Bindings = append(out.Bindings, BindingPlan{key, draft.Findings(), planned(draft.AWSItems())})
 		}
 	}
 	if d.selected.bindings != nil {
-		if slices.ContainsFunc(out.Bindings, func(b BindingPlan) bool { return len(b.Items) > 0 }) {
-			out.Notes = append(out.Notes, "rules of node and pod security groups are planned for all TargetGroupBindings together; use --all-namespaces to see them")
-		}
-		return out.withSkippedNote(skipped), nil
+		out.RulesOmitted = slices.ContainsFunc(out.Bindings, func(b BindingPlan) bool { return len(b.Items) > 0 })
+		return out.withSkipped(skipped, unknown, d), nil
 	}
 	changes, err := r.DraftRules(ctx)
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("no plan of the rules of TargetGroupBindings: %v", sdk.Explain(err)))
+		out.addFailure("the rules of TargetGroupBindings", err)
 	}
 	for _, c := range changes {
 		out.Rules = append(out.Rules, planned(c.Items())...)
 	}
-	return out.withSkippedNote(skipped), nil
+	return out.withSkipped(skipped, unknown, d), nil
 }
 
-// withSkippedNote returns p with a note about n removals that are not planned, or p if n is 0.
-func (p BindingPlans) withSkippedNote(n int) BindingPlans {
+// addFailure adds a note that the plan of a subject could not be made.
+func (p *BindingPlans) addFailure(subject string, err error) {
+	p.Incomplete = true
+	p.Notes = append(p.Notes, fmt.Sprintf("no plan of %s: %v", subject, sdk.Explain(err)))
+}
+
+// withSkipped returns p with a note about n removals that are not planned, with the reason, or p if n is 0. Such a plan of a
+// cluster is incomplete. A plan of files never has removals.
+func (p BindingPlans) withSkipped(n int, reason string, d *Source) BindingPlans {
 	if n > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules that no TargetGroupBinding needs are not planned for removal, because no cluster was read", n))
+		p.Incomplete = p.Incomplete || d.ClusterRead
+		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules that none of the objects that were read needs are not planned for removal, because %s", n, reason))
 	}
 	return p
 }
 
-// plannedItems returns items. If no cluster was read, it omits the items that remove targets or rules.
-func plannedItems(items []bindingplan.PlanItem, clusterRead bool) []bindingplan.PlanItem {
+// plannedItems returns items. If removals is false, it omits the items that remove targets or rules.
+func plannedItems(items []bindingplan.PlanItem, removals bool) []bindingplan.PlanItem {
 	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.PlanItem) bool {
-		return !clusterRead && (i.Verb == "deregister" || i.Verb == "revoke")
+		return !removals && (i.Verb == "deregister" || i.Verb == "revoke")
 	})
 }
 
