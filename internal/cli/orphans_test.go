@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
@@ -76,22 +78,29 @@ func TestOrphansListsOnlyOrphansOfNamespace(t *testing.T) {
 // beginning of the name of the Ingress.
 func TestOrphansOmitsObjectWithLongName(t *testing.T) {
 	em, flags := startEmulator(t)
-	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), privateSubnetIDs(t, em)
 	namespace := strings.Repeat("n", 63)
 	name := func(first string) string { return first + strings.Repeat("a", 240) }
 	for _, first := range []string{"kept", "gone"} {
-		var tags []elbtypes.Tag
-		for k, v := range naming.ResourceTags(harness.ClusterName, model.StackID{Kind: model.Ingress, Namespace: namespace, Name: name(first)}, model.LoadBalancerID, nil) {
-			tags = append(tags, elbtypes.Tag{Key: new(k), Value: new(v)})
-		}
-		if _, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: new(first), Subnets: subnets[:2], Tags: tags, Scheme: elbtypes.LoadBalancerSchemeEnumInternal}); err != nil {
-			t.Fatal(err)
-		}
+		createOwnedLoadBalancer(t, em, first, model.StackID{Kind: model.Ingress, Namespace: namespace, Name: name(first)})
 	}
 	kept := "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {namespace: " + namespace + ", name: " + name("kept") + ", finalizers: [ingress.k8s.aws/resources]}\nspec: {ingressClassName: alb}\n"
 	_, config := serveCluster(t, classYAML+"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n"+kept)
 	code, out, errs := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans"}, flags...)...)
 	if code != 0 || strings.Contains(out, "/kept/") || !strings.Contains(out, "/gone/") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestOrphansFailsIfSecurityGroupsCannotBeRead checks that orphans and doctor do not say that every resource belongs to an
+// object if AWS refuses to list security groups.
+func TestOrphansFailsIfSecurityGroupsCannotBeRead(t *testing.T) {
+	em, flags := startEmulator(t)
+	_, config := serveCluster(t, classYAML)
+	em.Faults().Add(fault.Rule{Operation: "DescribeSecurityGroups", Action: fault.Action{Deny: true}})
+	for command, want := range map[string]string{"orphans": `AWS refuses the call "EC2 DescribeSecurityGroups"`, "doctor": `warning orphans      not checked in full, as the right to call "EC2 DescribeSecurityGroups" is missing, see "permissions"`} {
+		code, out, stderr := runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none"}, flags)...)
+		if code != output.ExitFailed || !strings.Contains(out+stderr, want) || strings.Contains(out, "belongs to an object") {
+			t.Errorf("%s: exit %d: %s%s", command, code, stderr, out)
+		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 
 // Owned returns the AWS resources whose tags name the cluster and a stack of the given kind, by stack: ARNs of accelerators
 // for a kind that has accelerators, and otherwise ARNs of load balancers, target groups and certificates, and IDs of
-// security groups. It reads AWS only if the caches are not fresh.
+// security groups. It reads AWS only if the caches are not fresh. It fails if one of the lists cannot be read.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
 	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.CauseOrphans)
 	if kind.HasAccelerator() {
 		return c.accelerators.OwnedAccelerators(ctx)
 	}
-	if err := c.reader.RefreshLists(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
+	if err := c.reader.RefreshLists(ctx, observe.ListsSince(nil), nil); err != nil {
 		return nil, err
 	}
 	certificates, err := c.certificates.OwnedCertificates(ctx)

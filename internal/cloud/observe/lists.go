@@ -36,7 +36,8 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 // RefreshLists ensures that the inventory contains all load balancers, target groups and security groups, with the tags that
 // name their owners. It reads lists that are missing, not fresh, or were read before since. Concurrent callers share a read.
 // The list of security groups is optional, because load balancers and their rules can be changed while EC2 does not answer:
-// faults gets its failure. The list of the Resource Groups Tagging API is optional too, because it only saves calls.
+// faults gets its failure, which is returned as an error if faults is nil. The list of the Resource Groups Tagging API is
+// optional too, because it only saves calls.
 func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Faults) error {
 	for _, l := range []listing{r.loadBalancerListing(), r.targetGroupListing()} {
 		if err := r.refreshList(ctx, l, since); err != nil {

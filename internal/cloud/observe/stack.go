@@ -71,9 +71,10 @@ func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (young
 // Faults are the failures of optional reads, by key of the question that could not be answered.
 type Faults map[string]observed.Fault
 
-// Note records the fault of a failed optional read under the key of q, and returns nil. It returns any other error.
+// Note records the fault of a failed optional read under the key of q, and returns nil. It returns any other error. If f is
+// nil, no read is optional, and Note returns err.
 func (f Faults) Note(q model.Question, err error) error {
-	if x := sdk.FaultOf(err); x != nil {
+	if x := sdk.FaultOf(err); x != nil && f != nil {
 		f[q.Key()] = *x
 		return nil
 	}
