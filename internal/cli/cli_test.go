@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -145,6 +146,30 @@ func TestHelpShowsDefaultsOfCommands(t *testing.T) {
 	for _, want := range []string{"then ~/.kube/config", "FULCRUM_CLUSTER_NAME"} {
 		if !strings.Contains(of, want) || strings.Contains(controller, want) {
 			t.Errorf("%q: %s", want, of)
+		}
+	}
+}
+
+// fullDisk is an io.Writer that fails.
+type fullDisk struct{}
+
+// Write implements io.Writer.
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestCommandsFailIfOutputCannotBeWritten checks that no command ends as if it had shown its result if standard output is
+// closed or full, and that each says so once.
+func TestCommandsFailIfOutputCannotBeWritten(t *testing.T) {
+	_, flags := startEmulator(t)
+	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
+	for _, args := range []string{"plan", "plan -o=json", "tree", "tree -o=dot", "get", "orphans", "doctor", "explain ingress/web -n=shop", "explain request http://web.example.com", "migrate status", "explain", "explain BackendNotFound", "version"} {
+		words := strings.Fields(args)
+		if args != "version" {
+			words = append(words, flags...)
+		}
+		var stderr bytes.Buffer
+		code := Run(t.Context(), output.Environment{Args: words, Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: &stderr, Getenv: func(k string) string { return map[string]string{"KUBECONFIG": config}[k] }})
+		if want := "Error: the output was not written: no space left on device\n"; code != output.ExitFailed || strings.Count(stderr.String(), want) != 1 {
+			t.Errorf("%s: exit %d: %s", args, code, stderr.String())
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -35,11 +37,15 @@ func Run(ctx context.Context, env output.Environment) int {
 		env.Args, env.Program = migrateArguments(env.Args), "fulcrum"
 	}
 	root := newRootCommand(env)
+	out := &checkedWriter{Writer: env.Stdout}
 	root.SetArgs(append([]string{}, env.Args...)) // never nil: cobra would read the arguments of the process
 	root.SetIn(env.Stdin)
-	root.SetOut(env.Stdout)
+	root.SetOut(out)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil {
+		err = fmt.Errorf("the output was not written: %w", out.err)
+	}
 	var usage output.UsageError
 	switch {
 	case err == nil:
@@ -56,6 +62,19 @@ func Run(ctx context.Context, env output.Environment) int {
 	}
 	fmt.Fprintf(output.PrintableWriter(env.Stderr), "Error: %v\n", err)
 	return output.ExitFailed
+}
+
+// checkedWriter records the first error of a write, because what writes text does not look at errors.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (w *checkedWriter) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	w.err = cmp.Or(w.err, err)
+	return n, err
 }
 
 // newRootCommand returns the command "fulcrum" with all subcommands. It runs the controller, or prints its help if the
