@@ -69,6 +69,18 @@ func TestExplainRequestShowsRedirectToHTTPS(t *testing.T) {
 	}
 }
 
+// TestExplainRequestOmitsListenersOfOtherProtocols checks that "explain request" does not show a UDP listener as one that
+// answers an HTTP request, and names its protocol.
+func TestExplainRequestOmitsListenersOfOtherProtocols(t *testing.T) {
+	for protocol, answers := range map[string]bool{"TCP": true, "UDP": false} {
+		service := "apiVersion: v1\nkind: Service\nmetadata: {name: dns, namespace: shop}\nspec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [{port: 53, nodePort: 31053, protocol: " + protocol + "}]}\n"
+		code, out, stderr := runWithInput(t, service, nil, "explain", "request", "http://dns.example.com:53/", "-f=-", "--offline")
+		if code != 0 || strings.Contains(out, "listener "+protocol+":53") != answers || strings.Contains(out, "# Service shop/dns uses UDP on port 53") == answers {
+			t.Errorf("%s: exit %d: %s%s", protocol, code, stderr, out)
+		}
+	}
+}
+
 // TestExplainRequestReportsHeldIngressOfHost checks that "explain request" reports a held Ingress only if that Ingress
 // names the host of the request.
 func TestExplainRequestReportsHeldIngressOfHost(t *testing.T) {

@@ -243,7 +243,7 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 				continue
 			}
 			protocol := l.Desired.Protocol()
-			if lb.Desired.Type == model.Application && strings.ToLower(protocol) != a.scheme {
+			if !takesScheme(lb.Desired.Type, protocol, a.scheme) {
 				a.otherProtocolNotes = append(a.otherProtocolNotes, fmt.Sprintf("%s %s uses %s on port %d", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID, protocol, a.port))
 				continue
 			}
@@ -264,6 +264,15 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 		}
 	}
 	return nil
+}
+
+// takesScheme reports whether a listener with a protocol can take requests with a scheme. A listener for UDP, QUIC or TLS
+// takes no HTTP.
+func takesScheme(of model.LoadBalancerType, protocol, scheme string) bool {
+	if of == model.Application {
+		return strings.ToLower(protocol) == scheme
+	}
+	return scheme == "https" || strings.HasPrefix(protocol, "TCP")
 }
 
 // mayNameHost reports whether a member of a stack may name the host of the request. It reads only the hosts of Ingresses,
