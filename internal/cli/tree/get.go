@@ -140,12 +140,14 @@ func (lb getDocumentEntry) withTargetsOf(groups []TargetGroup, arns map[string]b
 }
 
 // countTargets counts the registered targets in those target groups whose ARN is in arns. known is false if the health of
-// one of these target groups is not known.
+// one of these target groups is not known, or if one of them is not in groups, because it belongs to another owner.
 func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int, known bool) {
+	found := 0
 	for _, g := range groups {
 		if !arns[g.ARN] {
 			continue
 		}
+		found++
 		if g.ARN != "" && g.Targets == nil {
 			return 0, 0, false
 		}
@@ -159,7 +161,7 @@ func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int,
 			}
 		}
 	}
-	return healthy, all, true
+	return healthy, all, found == len(arns)
 }
 
 // oldestCreation returns the creation time of the oldest member of a stack in RFC 3339. It returns "" if no cluster was

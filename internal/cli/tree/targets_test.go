@@ -52,3 +52,17 @@ spec: {ports: [{port: 80}]}
 		t.Errorf("the endpoints of %v are known; want only those of target group one", got)
 	}
 }
+
+// TestTargetsOfOtherOwnersAreNotCounted checks that get does not know the number of targets of a load balancer that also
+// forwards to a target group of another owner, which was not read.
+func TestTargetsOfOtherOwnersAreNotCounted(t *testing.T) {
+	groups := []TargetGroup{{comparison: comparison{ARN: "own"}, Targets: []Target{{ID: "10.0.0.1", Port: 80, State: "healthy"}}}}
+	for _, tc := range []struct {
+		forwards map[string]bool
+		known    bool
+	}{{map[string]bool{"own": true}, true}, {map[string]bool{"own": true, "other": true}, false}, {map[string]bool{"other": true}, false}, {nil, true}} {
+		if _, _, known := countTargets(groups, tc.forwards); known != tc.known {
+			t.Errorf("forwards to %v: known %v, want %v", tc.forwards, known, tc.known)
+		}
+	}
+}
