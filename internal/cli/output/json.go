@@ -4,34 +4,39 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 )
 
-// writeJSON writes a value as indented JSON without control characters.
-func writeJSON(w io.Writer, v any) error {
+// encodeJSON returns a value as indented JSON, which may have control characters.
+func encodeJSON(v any) (string, error) {
 	var doc bytes.Buffer
 	out := json.NewEncoder(&doc)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
-	if err := out.Encode(v); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, escapeControlCharacters(doc.String()))
-	return err
+	err := out.Encode(v)
+	return doc.String(), err
 }
 
-// escapeControlCharacters returns a JSON document with \u escapes for the characters that are not printable. encoding/json
-// escapes only the control characters below U+0020. The values of the document stay the same.
-func escapeControlCharacters(doc string) string {
+// isControlCharacter reports whether a character is not printable. encoding/json escapes only those below U+0020.
+func isControlCharacter(r rune) bool {
+	return (r >= utf8.RuneSelf || r == 0x7f) && !strconv.IsPrint(r)
+}
+
+// escapeControlCharacters returns a JSON document with \u escapes for the characters that are not printable. The values of
+// the document stay the same. If forYAML is true, a character beyond U+FFFF has a \U escape, because YAML has no surrogates.
+func escapeControlCharacters(doc string, forYAML bool) string {
 	var out strings.Builder
 	for _, r := range doc {
 		switch {
-		case r < utf8.RuneSelf && r != 0x7f || strconv.IsPrint(r):
+		case !isControlCharacter(r):
 			out.WriteRune(r)
+		case forYAML && r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
 		default:
 			for _, unit := range utf16.Encode([]rune{r}) {
 				fmt.Fprintf(&out, `\u%04x`, unit)
@@ -39,4 +44,15 @@ func escapeControlCharacters(doc string) string {
 		}
 	}
 	return out.String()
+}
+
+// toYAML returns a JSON document as YAML without control characters. If a value has such characters, the result has the form
+// of JSON, which is YAML too, because YAML has escapes only in quotes.
+func toYAML(doc string) (string, error) {
+	escaped := escapeControlCharacters(doc, true)
+	text, err := yaml.JSONToYAML([]byte(escaped))
+	if strings.ContainsFunc(string(text), isControlCharacter) {
+		return escaped, err
+	}
+	return string(text), err
 }

@@ -3,14 +3,12 @@
 package output
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -85,20 +83,19 @@ func (p printableWriter) Write(b []byte) (int, error) {
 // PrintDocument writes a value to the output of the command, as YAML if --output is "yaml", or else as JSON.
 func (o *Format) PrintDocument(v any) error { return WriteDocument(o.command.OutOrStdout(), o.Name, v) }
 
-// WriteDocument writes a value to w, as YAML if form is "yaml", or else as JSON.
+// WriteDocument writes a value to w without control characters, as YAML if form is "yaml", or else as JSON.
 func WriteDocument(w io.Writer, form string, v any) error {
-	if form != "yaml" {
-		return writeJSON(w, v)
-	}
-	var doc bytes.Buffer
-	if err := writeJSON(&doc, v); err != nil {
-		return err
-	}
-	text, err := yaml.JSONToYAML(doc.Bytes())
+	doc, err := encodeJSON(v)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(text)
+	text := escapeControlCharacters(doc, false)
+	if form == "yaml" {
+		if text, err = toYAML(doc); err != nil {
+			return err
+		}
+	}
+	_, err = io.WriteString(w, text)
 	return err
 }
 
