@@ -225,6 +225,7 @@ spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [pay.example.com
 		"explain request http://pay.example.com -n shop":       gateway + `you may not list objects of kind Gateway in namespace "infra"; bind`,
 		"explain ingress/web -n shop":                          class,
 		"explain ingress/annotated -n shop":                    class,
+		"get -n shop":                                          "no object that was read belongs to a load balancer of this controller",
 		"explain httproute/pay -n shop --watch-namespace=shop": gateway + `the controller watches namespace "shop" alone`,
 	} {
 		if out := run(args); !strings.Contains(out, want) || strings.Contains(out, "infra/edge does not exist") {

@@ -82,7 +82,7 @@ func followInstallPage(t *testing.T, s *scriptCluster, sh *shell) {
 			}
 		},
 		"fulcrum plan": func(_, output string) {
-			if !strings.HasSuffix(output, "\nno object belongs to a load balancer of this controller\n") || !strings.HasPrefix(output, "# with the flags of the controller that holds Lease ") {
+			if !strings.HasSuffix(output, "\nno object that was read belongs to a load balancer of this controller\n") || !strings.HasPrefix(output, "# with the flags of the controller that holds Lease ") {
 				t.Errorf("the plan of an empty cluster is\n%s", output)
 			}
 		},

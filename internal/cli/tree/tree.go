@@ -166,7 +166,7 @@ func (t *treeCommand) showDocument(w io.Writer, doc Document) error {
 }
 
 // NoStacksText is the output of commands if no object is a member of a stack.
-const NoStacksText = "no object belongs to a load balancer of this controller"
+const NoStacksText = "no object that was read belongs to a load balancer of this controller"
 
 // ExtraQuestions returns questions about facts that the command tree shows but a plan does not need: the health of targets,
 // and the certificates in ACM.
