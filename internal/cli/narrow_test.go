@@ -19,7 +19,7 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 		return runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	reported := []string{
-		`# only objects of namespace "bank" were read, as you may not list these kinds in all namespaces:`, "may be shown as deleted, although the controller does not delete them",
+		`# only objects of namespace "bank" were read, as you may not list these kinds in all namespaces:`, "so they may be reported as not existing", "may be shown as deleted, although the controller does not delete it",
 		"# not read, as you may not list them:", "IngressClass", `# assumed: IngressClass "alb" exists, belongs to this controller and has no parameters`,
 	}
 	for args, want := range map[string]string{

@@ -65,11 +65,11 @@ func (l *lister) reportUnavailableKinds(notes io.Writer) error {
 		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watchedNamespace)
 	}
 	if len(l.namespaceOnlyKinds) > 0 {
-		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you may not list these kinds in all namespaces: %s; objects of other namespaces that share a load balancer or security group rules are missing here, so their resources may be shown as deleted, although the controller does not delete them; bind the rules of config/rbac with the verbs get and list to see all objects\n",
+		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you may not list these kinds in all namespaces: %s; objects of other namespaces are missing here, so they may be reported as not existing, and what they have in a shared load balancer or security group may be shown as deleted, although the controller does not delete it; bind the rules of config/rbac with the verbs get and list to see all objects\n",
 			l.namespace, JoinKinds(l.namespaceOnlyKinds))
 	}
 	if len(l.unavailableKinds) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to exist, and any other object of these kinds is treated as missing\n", JoinKinds(l.unavailableKinds))
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to exist, and any other object of these kinds is treated as missing, so it may be reported as not existing\n", JoinKinds(l.unavailableKinds))
 	}
 	return nil
 }
