@@ -3,10 +3,15 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
@@ -132,6 +137,31 @@ func TestEveryCommandUsesFlagsOfController(t *testing.T) {
 		}
 		if command[0] == "doctor" && !strings.Contains(out, "has not renewed the Lease ingress/") {
 			t.Error(out)
+		}
+	}
+}
+
+// TestChangedFlagsOfControllerAreReported checks that a command that reads the cluster repeatedly, such as the console,
+// prints a note once when the flags of the controller have changed, because it goes on with those before.
+func TestChangedFlagsOfControllerAreReported(t *testing.T) {
+	server, config := serveCluster(t, classYAML)
+	leases := schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+	var stderr strings.Builder
+	d, cmd := &input.Source{Env: output.Environment{Getenv: func(string) string { return "" }, Stderr: &stderr}}, &cobra.Command{}
+	d.Bind(cmd)
+	if err := cmd.ParseFlags([]string{"--kubeconfig=" + config}); err != nil {
+		t.Fatal(err)
+	}
+	for i, flags := range []string{`"--cluster-name=a"`, `"--cluster-name=a"`, `"--cluster-name=a","--default-target-type=ip"`, `"--cluster-name=a","--default-target-type=ip"`} {
+		server.objects[leases]["leases"] = nil
+		server.addManifest(t, leaseYAML(`{"holder":"fulcrum-0","flags":[`+flags+`]}`))
+		stderr.Reset()
+		if _, err := d.Objects(t.Context(), nil, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		const want = "# the flags of the controller that holds Lease ingress/aws-load-balancer-controller-leader have changed; what is shown is with those before; start the command again\n"
+		if (stderr.String() == want) != (i == 2) || cmd.Flags().Lookup("default-target-type").Value.String() == "ip" {
+			t.Errorf("look %d: %s", i, stderr.String())
 		}
 	}
 }

@@ -42,8 +42,9 @@ type Source struct {
 	// flagsFrom is the value of --flags-from. It names the controller that sets the flags that the command line does not
 	// set.
 	flagsFrom string
-	// controllerFlagsSet reports whether SetControllerFlags was called.
+	// controllerFlagsSet reports whether SetControllerFlags was called. controllerFlags are the flags that it found last.
 	controllerFlagsSet bool
+	controllerFlags    controllerFlags
 	// Files are the values of --filename.
 	Files []string
 	// FilesOnly reports whether no cluster is read.

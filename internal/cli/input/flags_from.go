@@ -48,17 +48,27 @@ type controllerFlags struct {
 }
 
 // SetControllerFlags sets the flags that the command line does not set to their values in the running controller, and prints
-// notes about them. If no controller is found, it prints a note, or returns an error if --flags-from names one. A second
-// call does nothing.
+// notes about them. If no controller is found, it prints a note, or returns an error if --flags-from names one. Later calls
+// set nothing, and print a note if the flags of the controller have changed.
 func (d *Source) SetControllerFlags(ctx context.Context, rc *rest.Config, notes io.Writer) error {
-	if d.controllerFlagsSet || d.flagsFrom == noController {
+	if d.flagsFrom == noController {
 		return nil
 	}
-	d.controllerFlagsSet = true
 	ctx, done := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer done()
 	found, err := d.findController(ctx, rc)
 	notes = output.PrintableWriter(notes)
+	previous, first := d.controllerFlags, !d.controllerFlagsSet
+	d.controllerFlagsSet = true
+	if err == nil {
+		d.controllerFlags = found
+	}
+	if !first {
+		if err == nil && found.source == previous.source && !slices.Equal(found.args, previous.args) {
+			fmt.Fprintf(notes, "# the flags of %s have changed; what is shown is with those before; start the command again\n", found.source)
+		}
+		return nil
+	}
 	if err != nil {
 		if d.flagsFrom != "" {
 			return fmt.Errorf("--flags-from %q: %w", d.flagsFrom, err)
