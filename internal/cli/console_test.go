@@ -288,6 +288,9 @@ func TestObjectNamesAreNotParsedAsFlags(t *testing.T) {
 		if a.Exit == 0 || a.Document != nil || !strings.Contains(a.Notes, "Error: ") {
 			t.Errorf("%v: exit %d: %s", q, a.Exit, body)
 		}
+		if strings.HasPrefix(q.Get("kind"), "-") && !strings.HasSuffix(a.Command, " -- "+q.Get("kind")+"/"+q.Get("name")) {
+			t.Errorf("%v: the command for a shell has a flag: %s", q, a.Command)
+		}
 		if unquoted := regexp.MustCompile(`'[^']*'|\\'`).ReplaceAllString(a.Command, ""); strings.ContainsAny(unquoted, ";&|$`<>'\"") {
 			t.Errorf("%v: the command for a shell is %s", q, a.Command)
 		}

@@ -163,15 +163,19 @@ func (c *commandRunner) execute(ctx context.Context, name string, q url.Values) 
 }
 
 // shellLine returns the command line with the given arguments and the flags of the console, quoted for a shell. It omits
-// "--".
+// "--", unless the argument after it looks like a flag.
 func (c *commandRunner) shellLine(args []string) string {
-	words := []string{"fulcrum"}
-	for _, a := range slices.Concat(args, c.flags) {
-		if a != "--" {
-			words = append(words, output.ShellQuote(a))
-		}
+	words := slices.Concat(args, c.flags)
+	if i := slices.Index(args, "--"); i >= 0 && strings.HasPrefix(args[i+1], "-") {
+		words = slices.Concat(args[:i], c.flags, args[i:])
+	} else if i >= 0 {
+		words = slices.Delete(words, i, i+1)
 	}
-	return strings.Join(words, " ")
+	out := "fulcrum"
+	for _, w := range words {
+		out += " " + output.ShellQuote(w)
+	}
+	return out
 }
 
 // ServeHTTP answers GET /api/command/NAME with a commandResult as JSON.
