@@ -39,6 +39,9 @@ type Accelerator struct {
 	// Revoked are the ids of existing endpoints that the GlobalAccelerator may not use any more. They are removed
 	// immediately from every endpoint group, without waiting for their replacements.
 	Revoked []string
+	// Rights identifies the objects and flags that permit endpoints, if the spec alone does not determine which of them count.
+	// It is set only without observed state, where the engine uses it to detect changes.
+	Rights string
 	// Entries are the endpoints in the spec, each with the endpoints in AWS that result from it.
 	Entries []EndpointEntry
 	// Origins are the origins of the settings of the accelerator itself, by the name of the setting: name, address-type,

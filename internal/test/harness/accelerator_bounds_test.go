@@ -159,18 +159,20 @@ metadata: {name: web, namespace: edge, uid: 33333333-0000-4000-8000-000000000001
 spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 
-// TestSharedEndpointNeedsConsentOfAllNamespaces checks that in isolated tenancy a load balancer becomes an endpoint
-// only if every namespace of its IngressGroup consents.
-func TestSharedEndpointNeedsConsentOfAllNamespaces(t *testing.T) {
-	t.Parallel()
-	member := func(namespace string) string {
-		return fmt.Sprintf(`
+// sharedMember returns Ingress "web" of a namespace, in IngressGroup "shared".
+func sharedMember(namespace string) string {
+	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: web, namespace: %[1]s, annotations: {alb.ingress.kubernetes.io/group.name: shared, alb.ingress.kubernetes.io/target-type: ip}}
 spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
 `, namespace)
-	}
+}
+
+// TestSharedEndpointNeedsConsentOfAllNamespaces checks that in isolated tenancy a load balancer becomes an endpoint
+// only if every namespace of its IngressGroup consents.
+func TestSharedEndpointNeedsConsentOfAllNamespaces(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		isolated bool
 		want     int // number of endpoints without the consent of all namespaces
@@ -179,7 +181,7 @@ spec: {ingressClassName: alb, rules: [{host: %[1]s.example, http: {paths: [{path
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.IsolatedTenancy = c.isolated }})
-				r.Apply(edgeNamespace, edgeService, member("shop"), member("edge"))
+				r.Apply(edgeNamespace, edgeService, sharedMember("shop"), sharedMember("edge"))
 				r.Settle(10 * time.Minute)
 				arn := loadBalancerARNsByStack(r)["shared"]
 				if arn == "" {

@@ -205,6 +205,7 @@ func (t sharingBuilder) buildShared(arn string) {
 	}
 	listenerBuilder(t).buildListeners()
 	t.omitOtherRegions()
+	rightsChecker(t).setRights()
 	rightsChecker(t).setRevoked()
 }
 

@@ -1,11 +1,13 @@
 package accelerator
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	gwv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -49,6 +51,55 @@ func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool
 		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.Referent) bool { return !t.permits(to) })
 	}
 	return slices.ContainsFunc(of, t.permits)
+}
+
+// setRights sets Rights if the stack of a load balancer decides whether it may be an endpoint: if the spec names a load
+// balancer by ARN, or if tenancy is isolated. The stack is known only with observed state. So Rights has all
+// ReferenceGrants for the namespace, and the shared load balancers of the objects of the namespace.
+func (t rightsChecker) setRights() {
+	if t.live != nil || !t.opt.IsolatedTenancy && !t.namesLoadBalancer() {
+		return
+	}
+	of := []string{fmt.Sprintf("%q %q %t %t", t.opt.EndpointIDs, t.opt.WatchedNamespace, t.opt.IsolatedTenancy, t.view.Installed(cluster.KindReferenceGrant))}
+	for _, g := range cluster.List[*gwv1beta1.ReferenceGrant](t.view, cluster.Query{Kind: cluster.KindReferenceGrant}) {
+		if !slices.ContainsFunc(g.Spec.From, t.isReferrer) {
+			continue
+		}
+		for _, to := range g.Spec.To {
+			name := ""
+			if to.Name != nil {
+				name = string(*to.Name)
+			}
+			of = append(of, fmt.Sprintf("%q", []string{g.Namespace, string(to.Group), string(to.Kind), name}))
+		}
+	}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService} {
+		for _, obj := range cluster.List[cluster.Object](t.view, cluster.Query{Kind: kind, Namespace: t.ga.Namespace}) {
+			for _, id := range ownership.ClaimedStacks(t.view, obj) {
+				if isShared(id) {
+					of = append(of, fmt.Sprintf("%s %q", id.Kind, id.String()))
+				}
+			}
+		}
+	}
+	slices.Sort(of[1:])
+	t.accelerator.Rights = strings.Join(slices.Compact(of), "\n")
+}
+
+// namesLoadBalancer reports whether an endpoint in the spec is the ARN of a load balancer.
+func (t rightsChecker) namesLoadBalancer() bool {
+	return slices.ContainsFunc(t.ga.Spec.Listeners, func(l aga.Listener) bool {
+		return slices.ContainsFunc(l.EndpointGroups, func(g aga.EndpointGroup) bool {
+			return slices.ContainsFunc(g.Endpoints, func(e aga.Endpoint) bool {
+				return e.Type == aga.EndpointTypeEndpointID && parseEndpointID(e.EndpointID).isLoadBalancer
+			})
+		})
+	})
+}
+
+// isReferrer reports whether the from entry of a ReferenceGrant is for GlobalAccelerators of the namespace.
+func (t rightsChecker) isReferrer(f gwv1beta1.ReferenceGrantFrom) bool {
+	return string(f.Group) == aga.GroupVersion.Group && string(f.Kind) == string(cluster.KindGlobalAccelerator) && string(f.Namespace) == t.ga.Namespace
 }
 
 // permittingOwners returns the objects for which a ReferenceGrant can permit the use of a load balancer of the cluster.

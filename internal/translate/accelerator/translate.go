@@ -63,6 +63,7 @@ func (t *translation) build() {
 		t.accelerator.AddressType = model.DualStack
 	}
 	listenerBuilder{t}.buildListeners()
+	rightsChecker{t}.setRights()
 	rightsChecker{t}.setRevoked()
 	t.stack.Accelerator = t.accelerator
 	t.stack.Contested = true

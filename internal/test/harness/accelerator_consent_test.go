@@ -1,0 +1,80 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// TestConsentIsCheckedAfterARestart checks that an endpoint leaves the accelerator at once if consent is withdrawn while no
+// process runs, or after a restart before the accelerator is compared with AWS.
+func TestConsentIsCheckedAfterARestart(t *testing.T) {
+	t.Parallel()
+	for name, restartFirst := range map[string]bool{"withdrawn while no process runs": false, "withdrawn after the restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newAcceleratorHarness(t, Options{Checkpoints: true})
+				r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), accelerator("edge", "front", listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}`, albARN(r)))))
+				r.Settle(20 * time.Minute)
+				if got := acceleratorEndpoints(r); len(got) != 1 {
+					t.Fatalf("%d endpoints with consent", len(got))
+				}
+				if restartFirst {
+					r.Start()
+					r.Settle(time.Second)
+				}
+				r.deleteObject(cluster.KindReferenceGrant, "shop", "edge")
+				if !restartFirst {
+					r.Start()
+				}
+				r.Settle(10 * time.Second)
+				if got := acceleratorEndpoints(r); len(got) > 0 {
+					t.Errorf("endpoints after consent was withdrawn: %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestEndpointLeavesWithTheMemberOfAnIngressGroup checks that a namespace loses its right to the load balancer of an
+// IngressGroup as an endpoint when its last Ingress has left the IngressGroup.
+func TestEndpointLeavesWithTheMemberOfAnIngressGroup(t *testing.T) {
+	t.Parallel()
+	leaves := map[string]func(*Harness){
+		"it is deleted": func(r *Harness) { r.deleteObject(cluster.KindIngress, "edge", "web") },
+		"it changes its group": func(r *Harness) {
+			obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "edge", Name: "web"})
+			ing := obj.(*networkingv1.Ingress).DeepCopy()
+			ing.Annotations["alb.ingress.kubernetes.io/group.name"] = "own"
+			if err := r.Store.Put(ing); err != nil {
+				r.T.Fatal(err)
+			}
+		},
+	}
+	for name, leave := range leaves {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newAcceleratorHarness(t, Options{})
+				r.Apply(edgeNamespace, edgeService, sharedMember("shop"), sharedMember("edge"))
+				r.Settle(10 * time.Minute)
+				r.Apply(accelerator("edge", "id", listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}`, loadBalancerARNsByStack(r)["shared"]))))
+				r.Settle(10 * time.Minute)
+				if got := acceleratorEndpoints(r); len(got) != 1 {
+					t.Fatalf("%d endpoints of a member", len(got))
+				}
+				leave(r)
+				r.Settle(10 * time.Minute)
+				if got := acceleratorEndpoints(r); len(got) > 0 {
+					t.Errorf("endpoints after the member has left: %v", got)
+				}
+			})
+		})
+	}
+}
