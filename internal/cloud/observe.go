@@ -53,7 +53,7 @@ func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *obser
 	case model.AskLoadBalancers:
 		out.Facts.Endpoints[q.Key()], err = c.accelerators.FindEndpointLoadBalancers(ctx, q)
 	case model.AskAcceleratorsOf:
-		out.Facts.Accelerators[q.ARN] = c.accelerators.AcceleratorsWithEndpoint(q.ARN)
+		out.Facts.Accelerators[q.ARN], err = c.accelerators.AcceleratorsWithEndpoint(ctx, q.ARN)
 	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
 		// The answers to these questions are part of the observed accelerators.
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -170,9 +171,11 @@ func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID
 	return out, nil
 }
 
-// AcceleratorsWithEndpoint returns the ARNs of the cached accelerators that have the given endpoint ID, sorted. It considers
-// only accelerators that the cluster owns, or in which it owns endpoint groups.
-func (c *Accelerators) AcceleratorsWithEndpoint(endpoint string) (out []string) {
+// AcceleratorsWithEndpoint returns the ARNs of the accelerators that have the given endpoint ID, sorted. It considers only
+// accelerators that the cluster owns, or in which it owns endpoint groups. It reads those that this process has not read yet.
+// If that fails, it returns the error with the accelerators that are known.
+func (c *Accelerators) AcceleratorsWithEndpoint(ctx context.Context, endpoint string) (out []string, err error) {
+	err = c.ReadOptional(ctx, "endpoints of accelerators", func() error { return sdk.IgnoreGone(c.readUnknownParts(sdk.WithOptional(ctx))) })
 	c.WithLock(func() {
 		for arn, e := range c.entries {
 			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
@@ -187,5 +190,27 @@ func (c *Accelerators) AcceleratorsWithEndpoint(endpoint string) (out []string) 
 		}
 	})
 	slices.SortFunc(out, strings.Compare)
-	return out
+	return out, err
+}
+
+// readUnknownParts reads the listeners of the accelerators in which the cluster owns endpoint groups, if they were never read.
+func (c *Accelerators) readUnknownParts(ctx context.Context) error {
+	if _, err := c.OwnedAccelerators(ctx); err != nil { // reads the list and the tags
+		return err
+	}
+	var arns []string
+	c.WithLock(func() {
+		for arn, e := range c.entries {
+			if e.partsAt.IsZero() && (c.owns(e.seen.Tags) || c.admitsAnyGuest(e.seen.Tags)) {
+				arns = append(arns, arn)
+			}
+		}
+	})
+	slices.Sort(arns)
+	for _, arn := range arns {
+		if err := (reader{c}).refreshParts(ctx, arn, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -347,30 +347,39 @@ func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 }
 
 // TestEndpointIsRemovedBeforeItsLoadBalancer checks that, when an Ingress is deleted, its endpoint is removed before
-// its load balancer is deleted, and the accelerator stays.
+// its load balancer is deleted, and the accelerator stays. So it is right after a restart, when the accelerator was not read.
 func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newAcceleratorHarness(t, Options{})
-		r.Apply(edgeAccelerator(webListener))
-		r.Settle(20 * time.Minute)
-		watchEndpoints(t, r, true)
-		begun := time.Now()
-		r.deleteObject(cluster.KindIngress, "shop", "web")
-		for ; time.Since(begun) < time.Hour; r.Settle(time.Second) {
-			if obj, _ := r.Store.Get(ingressRef); obj == nil {
-				break
-			}
-			time.Sleep(time.Second)
-		}
-		if took := time.Since(begun); took > time.Minute {
-			t.Errorf("the Ingress was being deleted for %s", took)
-		}
-		if got := acceleratorEndpoints(r); len(got) > 0 {
-			t.Errorf("endpoints %v", got)
-		}
-		if ga := acceleratorObject(r, "shop", "edge"); len(acceleratorsInAWS(r)) != 1 || ga.Status.AcceleratorARN == "" {
-			t.Error("the accelerator was deleted with the Ingress")
-		}
-	})
+	for name, restarts := range map[string]bool{"": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newAcceleratorHarness(t, Options{Checkpoints: restarts})
+				r.Apply(edgeAccelerator(webListener))
+				r.Settle(20 * time.Minute)
+				if restarts {
+					r.Start()
+					r.Settle(time.Second)
+				}
+				watchEndpoints(t, r, true)
+				begun := time.Now()
+				r.deleteObject(cluster.KindIngress, "shop", "web")
+				for ; time.Since(begun) < time.Hour; r.Settle(time.Second) {
+					if obj, _ := r.Store.Get(ingressRef); obj == nil {
+						break
+					}
+					time.Sleep(time.Second)
+				}
+				if took := time.Since(begun); took > time.Minute {
+					t.Errorf("the Ingress was being deleted for %s", took)
+				}
+				if got := acceleratorEndpoints(r); len(got) > 0 {
+					t.Errorf("endpoints %v", got)
+				}
+				if ga := acceleratorObject(r, "shop", "edge"); len(acceleratorsInAWS(r)) != 1 || ga.Status.AcceleratorARN == "" {
+					t.Error("the accelerator was deleted with the Ingress")
+				}
+			})
+		})
+	}
 }
