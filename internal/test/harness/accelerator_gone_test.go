@@ -188,3 +188,46 @@ func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 		}
 	})
 }
+
+// sourceWithoutGateways is a source that does not read Gateways if off is true.
+type sourceWithoutGateways struct {
+	cluster.Source
+	off *bool
+}
+
+func (s sourceWithoutGateways) Installed(kind cluster.Kind) bool {
+	return kind != cluster.KindGateway || !*s.off
+}
+
+func (s sourceWithoutGateways) Get(ref cluster.Ref) (cluster.Object, error) {
+	if !s.Installed(ref.Kind) {
+		return nil, nil
+	}
+	return s.Source.Get(ref)
+}
+
+// TestEndpointStaysWhileGatewaysAreNotServed checks that the load balancer of a Gateway stays an endpoint while the API
+// server does not serve Gateways, and that no event says that the Gateway does not exist.
+func TestEndpointStaysWhileGatewaysAreNotServed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		off := false
+		r := newAdoptionHarness(t, Options{Accelerators: true, Source: func(s cluster.Source) cluster.Source { return sourceWithoutGateways{s, &off} }})
+		r.Apply(gatewayOf("shop", "edge", ""), adoptingRoutes)
+		r.Settle(20 * time.Minute)
+		r.Apply(accelerator("shop", "front", listenerTo(`{type: Gateway, name: edge}`)))
+		r.Settle(20 * time.Minute)
+		if got := acceleratorEndpoints(r.Harness); len(got) != 1 {
+			t.Fatalf("endpoints %v", got)
+		}
+		off = true
+		r.Start()
+		r.Settle(time.Hour)
+		if got := acceleratorEndpoints(r.Harness); len(got) != 1 {
+			t.Errorf("endpoints %v", got)
+		}
+		if got := strings.Join(eventsOf(r.Harness, "shop", "front"), "\n"); !strings.Contains(got, "Gateway \"shop/edge\" cannot be read") || strings.Contains(got, "does not exist") {
+			t.Errorf("events: %s", got)
+		}
+	})
+}

@@ -52,6 +52,13 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
 	}
+	if !t.view.Installed(kind) { // it is not known whether the object exists
+		t.view.Subscribe(kind, namespace, e.Name)
+		t.accelerator.Held = true
+		t.reportFault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s %q cannot be read, because the API server does not serve the kind or does not let the controller list it; endpoints in AWS stay, and the endpoint is not added", kind, finding.TruncateValue(namespace+"/"+e.Name)),
+			"install the CustomResourceDefinition of the kind, and let the controller list it")
+		return nil
+	}
 	obj, there := cluster.GetReferenced[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
 	switch {
 	case !there:
