@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
@@ -42,4 +43,27 @@ func TestRejectedAcceleratorSettingIsReportedWithItsField(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRefusedDeletionOfAcceleratorIsReported checks that the event about a refused deletion of an accelerator has the reason
+// that aws-load-balancer-controller uses.
+func TestRefusedDeletionOfAcceleratorIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeAccelerator(webListener))
+		r.Settle(10 * time.Minute)
+		r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+			if call.Operation == "DeleteAccelerator" {
+				return fault.Action{Error: &store.Error{Code: "AccessDeniedException", Message: "no", Status: 400}}
+			}
+			return fault.Action{}
+		})
+		r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
+		r.Settle(10 * time.Minute)
+		events := strings.Join(eventsOf(r, "shop", "edge"), "\n")
+		if !strings.Contains(events, "Warning FailedCleanup AccessDenied: ") || strings.Contains(events, "FailedDeploy") {
+			t.Errorf("events: %s", events)
+		}
+	})
 }

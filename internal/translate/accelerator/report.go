@@ -21,6 +21,7 @@ const (
 	eventEndpoints    = "WarningEndpoints"
 	eventDeploy       = "FailedDeploy"
 	eventEndpointLoad = "FailedEndpointLoad"
+	eventCleanup      = "FailedCleanup"
 )
 
 // Report returns events about findings and success, and a patch for the status of the GlobalAccelerator.
@@ -56,6 +57,8 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 		return e, false
 	case isLeftOutEndpoint(x):
 		e.Reason = eventEndpoints
+	case e.Reason == "FailedDeployModel" && len(o.Stack.Leaving) > 0:
+		e.Reason = eventCleanup
 	case e.Reason == "FailedDeployModel" && o.Err != nil && o.FailedPhase == engine.ObservePhase:
 		e.Reason = eventEndpointLoad
 	case e.Reason == "FailedDeployModel":
