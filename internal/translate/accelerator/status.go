@@ -152,10 +152,10 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
 	case n.isGuest:
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the endpoint groups are in the accelerator of another owner"
+	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held && len(o.Stack.Accelerator.Listeners) == 0:
+		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "protocol and ports are not known yet, because the endpoint has no load balancer"
 	case n.arn == "" || n.state != observed.AcceleratorDeployed:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
-	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held:
-		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "protocol and ports are not known yet, because the endpoint has no load balancer"
 	default:
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator is deployed"
 	}

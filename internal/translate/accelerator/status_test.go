@@ -5,7 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // TestConditionNamesEveryLeftOutEndpoint checks that the message of condition EndpointsLoaded names every endpoint that is
@@ -32,5 +37,15 @@ func TestConditionNamesEveryLeftOutEndpoint(t *testing.T) {
 	n.leftOutFindings = n.leftOutFindings[:1]
 	if got, want := n.leftOutText(), n.leftOutFindings[0].TextWithField(); got != want {
 		t.Errorf("one endpoint: %s, want %s", got, want)
+	}
+}
+
+// TestReadyNamesUnknownPorts checks that, while protocol and ports are not known, condition Ready does not say that AWS
+// deploys an accelerator that does not exist.
+func TestReadyNamesUnknownPorts(t *testing.T) {
+	out := engine.Outcome{Stack: model.Stack{Accelerator: &model.Accelerator{Held: true, Pending: true}}}
+	got := statusOf(out, &aga.GlobalAccelerator{})
+	if got.ready != metav1.ConditionUnknown || !strings.HasPrefix(got.message, "protocol and ports are not known") {
+		t.Errorf("%s %s", got.ready, got.message)
 	}
 }
