@@ -67,3 +67,31 @@ func TestRefusedDeletionOfAcceleratorIsReported(t *testing.T) {
 		}
 	})
 }
+
+// TestClientIPPreservationOfTLSListenersAfterARestart checks that a new process, which has not read the listeners of a
+// network load balancer, does not request client IP preservation for an endpoint with TLS listeners.
+func TestClientIPPreservationOfTLSListenersAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{Checkpoints: true})
+		r.Apply(sharedService("api", "01", ipTargets+", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing, service.beta.kubernetes.io/aws-load-balancer-ssl-cert: "+importCertificate(r, "api.example.com"), servicePort("443")))
+		r.Settle(10 * time.Minute)
+		front := func(weight string) string {
+			return accelerator("shop", "front", listenerTo(`{type: Service, name: api, clientIPPreservationEnabled: true, weight: `+weight+`}`))
+		}
+		r.Apply(front("10"))
+		r.Settle(20 * time.Minute)
+		expectEndpoint := func(want string) {
+			t.Helper()
+			if got := strings.Join(acceleratorState(r), "\n"); !strings.Contains(got, want) {
+				t.Errorf("%s is not in\n%s\nevents %v", want, got, eventsOf(r, "shop", "front"))
+			}
+		}
+		expectEndpoint("weight=10 preserve=false")
+		r.Start()
+		r.Settle(time.Second)
+		r.Apply(front("20"))
+		r.Settle(10 * time.Second)
+		expectEndpoint("weight=20 preserve=false")
+	})
+}

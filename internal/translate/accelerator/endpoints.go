@@ -310,6 +310,14 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 		return nil
 	}
 	internal, why := lb.Scheme == model.Internal, ""
+	if lb.Ports == nil && lb.Type == model.Network.String() && len(lb.SecurityGroups) > 0 && !internal && *x.ClientIP {
+		// The inventory has no listeners of load balancers of others, and of those that were not compared since the start.
+		read := t.askLoadBalancer(model.AskLoadBalancers{ARN: lb.ARN, Ports: true})
+		if read == nil {
+			return nil
+		}
+		lb.Ports = read.Ports
+	}
 	switch {
 	case lb.Type != model.Network.String():
 	case len(lb.SecurityGroups) == 0:
