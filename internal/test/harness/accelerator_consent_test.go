@@ -78,3 +78,44 @@ func TestEndpointLeavesWithTheMemberOfAnIngressGroup(t *testing.T) {
 		})
 	}
 }
+
+// TestIngressWithoutTargetGroupIsAnEndpoint checks that an Ingress of an IngressGroup whose rules only redirect can be an
+// endpoint, that it stays one after a restart, and that it is none any more when its namespace leaves the IngressGroup.
+func TestIngressWithoutTargetGroupIsAnEndpoint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeNamespace, sharedMember("shop"), `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: old
+  namespace: edge
+  annotations:
+    alb.ingress.kubernetes.io/group.name: shared
+    alb.ingress.kubernetes.io/actions.to: '{"type":"redirect","redirectConfig":{"host":"shop.example","statusCode":"HTTP_301"}}'
+spec: {ingressClassName: alb, rules: [{host: edge.example, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: to, port: {name: use-annotation}}}}]}}]}
+`)
+		r.Settle(10 * time.Minute)
+		r.Apply(accelerator("edge", "front", listenerTo(`{type: Ingress, name: old}`)))
+		r.Settle(10 * time.Minute)
+		if got := acceleratorEndpoints(r); len(got) != 1 {
+			t.Fatalf("endpoints %v, events %v", got, eventsOf(r, "edge", "front"))
+		}
+		r.Start()
+		r.Settle(time.Hour)
+		if got := acceleratorEndpoints(r); len(got) != 1 {
+			t.Errorf("endpoints after a restart: %v", got)
+		}
+		obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "edge", Name: "old"})
+		ing := obj.(*networkingv1.Ingress).DeepCopy()
+		ing.Spec.IngressClassName = nil
+		if err := r.Store.Put(ing); err != nil {
+			t.Fatal(err)
+		}
+		r.Settle(10 * time.Minute)
+		if got := acceleratorEndpoints(r); len(got) > 0 {
+			t.Errorf("endpoints without the class: %v", got)
+		}
+	})
+}

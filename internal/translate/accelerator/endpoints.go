@@ -108,8 +108,8 @@ func statusHostname(obj cluster.Object) string {
 }
 
 // servingEndpoints returns an endpoint for each load balancer in stacks that serves obj, with the settings of x. A
-// load balancer serves obj if its tags, or the tags of a target group to which it forwards, name obj. The status and the
-// finalizers of obj do not prove this, because users can write them.
+// load balancer serves obj if its tags, or the tags of a target group to which it forwards, name obj, or if obj is an accepted
+// member of its stack. The status and the finalizers of obj do not prove this, because users can write them.
 func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
 	if t.live == nil {
@@ -130,7 +130,7 @@ func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Ob
 		t.ask(q)
 		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
 			switch {
-			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.FindingRefOf(obj)):
+			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.FindingRefOf(obj)) && !t.isAcceptedMember(lb.Stack, obj):
 			case rightsChecker(t).isIsolated(lb) && !rightsChecker(t).mayUseLoadBalancer(lb):
 				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s also serves other namespaces, and some of them do not permit its use", ownership.FindingRefOf(obj)),
 					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
@@ -173,6 +173,25 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	}
 	own := lb.Stack.Namespace == ref.Namespace && lb.Stack.Name == ref.Name
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
+}
+
+// isAcceptedMember reports whether obj is an Ingress that is accepted in the IngressGroup of a stack. Such an Ingress has no
+// target group if all of its rules redirect or answer themselves. If this is not known now, the accelerator is held.
+func (t endpointBuilder) isAcceptedMember(id model.StackID, obj cluster.Object) bool {
+	if id.Kind != model.Ingress || !isShared(id) || !slices.Contains(obj.GetFinalizers(), naming.Finalizer(id)) {
+		return false
+	}
+	members, known := t.membersOf[id]
+	if !known {
+		v := t.view.CacheOnly() // translates the IngressGroup, whose other objects need not queue the GlobalAccelerator
+		group, _ := t.opt.Frontends[id.Kind].Translate(v, id, nil)
+		t.accelerator.Held = t.accelerator.Held || v.Err() != nil
+		if members = group.Members; t.membersOf == nil {
+			t.membersOf = map[model.StackID][]model.Member{}
+		}
+		t.membersOf[id] = members
+	}
+	return slices.ContainsFunc(members, func(m model.Member) bool { return m.Ref == ownership.FindingRefOf(obj) })
 }
 
 // retainPendingEndpoints reports that an object has no load balancer yet. Until it has one, endpoints in AWS that serve
