@@ -18,16 +18,25 @@ func desiredDigest(stack model.Stack, found finding.List) string {
 	for i := range stack.Members {
 		stack.Members[i].Claimed, stack.Members[i].Recorded = false, ""
 	}
+	if a := stack.Accelerator; a != nil {
+		own := *a
+		own.Rights = "" // ReferenceGrants of others are no edits of the stack
+		stack.Accelerator = &own
+	}
 	return checkpoint.Digest(stack, found.Sorted())
 }
 
-// inputDigest returns a hash of all inputs of a run except the state of AWS: the desired state, the options, and the
-// bindings, finalizers and status in Kubernetes. It returns "" if checkpoints are not used.
+// inputDigest returns a hash of all inputs of a run except the state of AWS: the desired state, the options, the
+// rights to endpoints, and the bindings, finalizers and status in Kubernetes. It returns "" if checkpoints are not used.
 func (e *Engine) inputDigest(v *cluster.View, stack model.Stack, desired string) string {
 	if e.Checkpoints == nil {
 		return ""
 	}
-	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
+	inputs := []any{desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID)}
+	if stack.Accelerator != nil && stack.Accelerator.Rights != "" {
+		inputs = append(inputs, stack.Accelerator.Rights)
+	}
+	return checkpoint.Digest(inputs...)
 }
 
 // firstComparisonDelay returns the time from the start of the process to the first comparison of a stack whose desired state

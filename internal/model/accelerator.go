@@ -40,7 +40,7 @@ type Accelerator struct {
 	// immediately from every endpoint group, without waiting for their replacements.
 	Revoked []string
 	// Rights identifies the objects and flags that permit endpoints, if the spec alone does not determine which of them count.
-	// It is set only without observed state, where the engine uses it to detect changes.
+	// It is set only without observed state. The engine compares a stack with AWS if its Rights differ from the checkpoint.
 	Rights string
 	// Entries are the endpoints in the spec, each with the endpoints in AWS that result from it.
 	Entries []EndpointEntry

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +117,32 @@ spec: {ingressClassName: alb, rules: [{host: edge.example, http: {paths: [{path:
 		r.Settle(10 * time.Minute)
 		if got := acceleratorEndpoints(r); len(got) > 0 {
 			t.Errorf("endpoints without the class: %v", got)
+		}
+	})
+}
+
+// TestGrantsOfOthersDoNotDelayEdits checks that a namespace that creates and deletes ReferenceGrants for another namespace
+// does not delay edits of accelerators there.
+func TestGrantsOfOthersDoNotDelayEdits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{})
+		front := func(weight string) string {
+			return accelerator("edge", "front", listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q, weight: %s}`, albARN(r), weight)))
+		}
+		hostile := strings.NewReplacer("name: edge, namespace: shop", "name: hostile, namespace: other").Replace(grantTo("", "Service"))
+		r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), front("10"))
+		r.Settle(20 * time.Minute)
+		for range 20 {
+			r.Apply(hostile)
+			r.Settle(time.Second)
+			r.deleteObject(cluster.KindReferenceGrant, "other", "hostile")
+			r.Settle(time.Second)
+		}
+		r.Apply(front("20"))
+		r.Settle(time.Second)
+		if got := strings.Join(acceleratorState(r), "\n"); !strings.Contains(got, "weight=20") {
+			t.Errorf("the edit is not made: %s, events %v", got, eventsOf(r, "edge", "front"))
 		}
 	})
 }
