@@ -347,17 +347,25 @@ func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 }
 
 // TestEndpointIsRemovedBeforeItsLoadBalancer checks that, when an Ingress is deleted, its endpoint is removed before
-// its load balancer is deleted, and the accelerator stays. So it is right after a restart, when the accelerator was not read.
+// its load balancer is deleted, and the accelerator stays. So it is right after a restart, when the accelerator was not read, and
+// for an endpoint that is named by ARN.
 func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 	t.Parallel()
-	for name, restarts := range map[string]bool{"": false, "after a restart": true} {
+	byARN := func(r *Harness) string {
+		return edgeAccelerator(strings.Replace(webListener, "{type: Ingress, name: web}", fmt.Sprintf("{type: EndpointID, endpointID: %q}", albARN(r)), 1))
+	}
+	byName := func(*Harness) string { return edgeAccelerator(webListener) }
+	for name, c := range map[string]struct {
+		accelerator func(*Harness) string
+		restarts    bool
+	}{"by name": {byName, false}, "by name after a restart": {byName, true}, "by ARN": {byARN, false}, "by ARN after a restart": {byARN, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := newAcceleratorHarness(t, Options{Checkpoints: restarts})
-				r.Apply(edgeAccelerator(webListener))
+				r := newAcceleratorHarness(t, Options{Checkpoints: c.restarts})
+				r.Apply(c.accelerator(r))
 				r.Settle(20 * time.Minute)
-				if restarts {
+				if c.restarts {
 					r.Start()
 					r.Settle(time.Second)
 				}

@@ -284,6 +284,9 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 		switch {
 		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rightsChecker(t).admitsUnmanaged(id):
 			return notPermitted()
+		case lb != nil && lb.Cluster && t.isBeingDeleted(*lb):
+			t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the objects of load balancer %q are being deleted", finding.TruncateValue(id)), "remove the endpoint")
+			return nil
 		case lb != nil:
 			return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
 		}
@@ -298,6 +301,22 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 		x.ClientIP = nil // instances always see the address of the client
 	}
 	return []model.Endpoint{x}
+}
+
+// isBeingDeleted reports whether the stack of a load balancer has objects, and all of them are being deleted. The load balancer
+// is then deleted when it is no endpoint any more, unless a Gateway takes it over: it has the tags of both stacks meanwhile.
+func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
+	id := lb.Stack
+	if slices.ContainsFunc(model.Kinds, func(k model.Kind) bool { return k != id.Kind && lb.Tags[naming.StackTag(k)] != "" }) {
+		return false
+	}
+	var all []cluster.Object
+	if kind := ownership.RootKind(id.Kind); isShared(id) {
+		all = cluster.List[cluster.Object](t.view, cluster.Query{Kind: kind, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)})
+	} else if obj, ok := cluster.Get[cluster.Object](t.view, kind, id.Namespace, id.Name); ok {
+		all = append(all, obj)
+	}
+	return len(all) > 0 && !slices.ContainsFunc(all, func(obj cluster.Object) bool { return obj.GetDeletionTimestamp() == nil })
 }
 
 // withLoadBalancer returns x with the ID and other properties of its load balancer.

@@ -55,7 +55,7 @@ func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool
 
 // setRights sets Rights if the stack of a load balancer decides whether it may be an endpoint: if the spec names a load
 // balancer by ARN, or if tenancy is isolated. The stack is known only with observed state. So Rights has all
-// ReferenceGrants for the namespace, and the shared load balancers of the objects of the namespace.
+// ReferenceGrants for the namespace, the shared load balancers of its objects, and those of objects that are being deleted.
 func (t rightsChecker) setRights() {
 	if t.live != nil || !t.opt.IsolatedTenancy && !t.namesLoadBalancer() {
 		return
@@ -73,11 +73,11 @@ func (t rightsChecker) setRights() {
 			of = append(of, fmt.Sprintf("%q", []string{g.Namespace, string(to.Group), string(to.Kind), name}))
 		}
 	}
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService} {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway} {
 		for _, obj := range cluster.List[cluster.Object](t.view, cluster.Query{Kind: kind, Namespace: t.ga.Namespace}) {
 			for _, id := range ownership.ClaimedStacks(t.view, obj) {
-				if isShared(id) {
-					of = append(of, fmt.Sprintf("%s %q", id.Kind, id.String()))
+				if deleting := obj.GetDeletionTimestamp() != nil; deleting || isShared(id) {
+					of = append(of, fmt.Sprintf("%s %q %t", id.Kind, id.String(), deleting))
 				}
 			}
 		}
