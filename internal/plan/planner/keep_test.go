@@ -88,9 +88,8 @@ func TestRevokedRulesOfGatewaysAreNotReportedAsForeign(t *testing.T) {
 	desired.ID.Kind = model.ALBGateway
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	clients := have.SecurityGroups[0].Ingress[0].CIDR
-	for _, own := range []model.IngressRule{{Protocol: "tcp", From: 8080, To: 8080, CIDR: clients}, {Protocol: "icmp", From: 3, To: 4, CIDR: clients}} {
-		have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
-	}
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress,
+		model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: clients}, model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: clients})
 	if p, found := planner.Make(desired, have, testOptions, plan.Memory{}); reasonsText(found) != "" || p.Empty() {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
