@@ -400,9 +400,9 @@ func TestRightsMatchConfig(t *testing.T) {
 	if secrets("{}") || !secrets("{clusterSecretsPermissions: {allowAllSecrets: true}}") {
 		t.Error("the ClusterRole allows list on Secrets by default, or not with allowAllSecrets")
 	}
-	other := findObject(t, renderValues(t, "{leaderElectionID: mine, nameOverride: lbc}", renderOptions{}), "Role", "aws-load-balancer-controller-lbc-leader-election-role")
-	if !strings.Contains(fmt.Sprint(other.Object), "[mine]") {
-		t.Errorf("the Role does not name the Lease of leaderElectionID: %v", other.Object)
+	other := findObject(t, renderValues(t, "{leaderElectionID: '{{ .Release.Name }}-mine', leaderElectionNamespace: '{{ .Release.Name }}-leases', nameOverride: lbc}", renderOptions{}), "Role", releaseName+"-lbc-leader-election-role")
+	if !strings.Contains(fmt.Sprint(other.Object), "["+releaseName+"-mine]") || other.GetNamespace() != releaseName+"-leases" {
+		t.Errorf("the Role does not name the Lease of leaderElectionID, or is not in leaderElectionNamespace: %v", other.Object)
 	}
 }
 
