@@ -175,7 +175,7 @@ func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID
 // accelerators that the cluster owns, or in which it owns endpoint groups. It reads those that this process has not read yet.
 // If that fails, it returns the error with the accelerators that are known.
 func (c *Accelerators) AcceleratorsWithEndpoint(ctx context.Context, endpoint string) (out []string, err error) {
-	err = c.ReadOptional(ctx, "endpoints of accelerators", func() error { return sdk.IgnoreGone(c.readUnknownParts(sdk.WithOptional(ctx))) })
+	err = c.ReadOptional(ctx, "endpoints of accelerators", func() error { return c.readUnknownParts(sdk.WithOptional(ctx)) })
 	c.WithLock(func() {
 		for arn, e := range c.entries {
 			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
@@ -208,7 +208,8 @@ func (c *Accelerators) readUnknownParts(ctx context.Context) error {
 	})
 	slices.Sort(arns)
 	for _, arn := range arns {
-		if err := (reader{c}).refreshParts(ctx, arn, time.Time{}); err != nil {
+		// A part that is deleted meanwhile must not end the read of the other accelerators.
+		if err := sdk.IgnoreGone((reader{c}).refreshParts(ctx, arn, time.Time{})); err != nil {
 			return err
 		}
 	}
