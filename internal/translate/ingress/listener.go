@@ -110,24 +110,7 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	if len(claimants) == 0 {
 		return
 	}
-	build := func(m *member) ([]model.Action, bool) {
-		if m.Blocked {
-			return nil, false
-		}
-		return t.actions(m, p, *m.ing.Spec.DefaultBackend, finding.Origin{Object: m.Ref, Field: defaultBackendField})
-	}
-	used := 0
-	actions, ok := build(claimants[0])
-	if !ok && len(claimants) > 1 {
-		t.Stack.Contested = true // the existing listener shows whether it serves the first one
-		if live := t.LiveLoadBalancer().ListenerOnPort(p.Number); live == nil || !plan.AreActionsOwnedBy(*t.Live, claimants[0].Ref, live.Default) {
-			for i := 1; i < len(claimants) && !ok; i++ {
-				if actions, ok = build(claimants[i]); ok {
-					used = i
-				}
-			}
-		}
-	}
+	used, actions, ok := chooseDefaultBackend(t, p, claimants)
 	winner := claimants[used]
 	for i, m := range claimants {
 		switch {
@@ -148,6 +131,31 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 		return
 	}
 	l.Default = actions
+}
+
+// chooseDefaultBackend returns the index of the claimant whose default backend a port gets, and its actions. ok is false if
+// that default backend is held.
+func chooseDefaultBackend(t *translation, p *members.Port, claimants []*member) (used int, actions []model.Action, ok bool) {
+	build := func(m *member) ([]model.Action, bool) {
+		if m.Blocked {
+			return nil, false
+		}
+		return t.actions(m, p, *m.ing.Spec.DefaultBackend, finding.Origin{Object: m.Ref, Field: defaultBackendField})
+	}
+	actions, ok = build(claimants[0])
+	if ok || len(claimants) == 1 {
+		return 0, actions, ok
+	}
+	t.Stack.Contested = true // the existing listener shows whether it serves the first one
+	if live := t.LiveLoadBalancer().ListenerOnPort(p.Number); live != nil && plan.AreActionsOwnedBy(*t.Live, claimants[0].Ref, live.Default) {
+		return 0, nil, false
+	}
+	for i, m := range claimants[1:] {
+		if actions, ok = build(m); ok {
+			return i + 1, actions, true
+		}
+	}
+	return 0, nil, false
 }
 
 // backendName returns the name of a backend for messages.
