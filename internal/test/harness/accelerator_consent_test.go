@@ -50,12 +50,7 @@ func TestEndpointLeavesWithTheMemberOfAnIngressGroup(t *testing.T) {
 	leaves := map[string]func(*Harness){
 		"it is deleted": func(r *Harness) { r.deleteObject(cluster.KindIngress, "edge", "web") },
 		"it changes its group": func(r *Harness) {
-			obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "edge", Name: "web"})
-			ing := obj.(*networkingv1.Ingress).DeepCopy()
-			ing.Annotations["alb.ingress.kubernetes.io/group.name"] = "own"
-			if err := r.Store.Put(ing); err != nil {
-				r.T.Fatal(err)
-			}
+			editIngressIn(r, "edge", "web", func(ing *networkingv1.Ingress) { ing.Annotations["alb.ingress.kubernetes.io/group.name"] = "own" })
 		},
 	}
 	for name, leave := range leaves {
@@ -108,12 +103,7 @@ spec: {ingressClassName: alb, rules: [{host: edge.example, http: {paths: [{path:
 		if got := acceleratorEndpoints(r); len(got) != 1 {
 			t.Errorf("endpoints after a restart: %v", got)
 		}
-		obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "edge", Name: "old"})
-		ing := obj.(*networkingv1.Ingress).DeepCopy()
-		ing.Spec.IngressClassName = nil
-		if err := r.Store.Put(ing); err != nil {
-			t.Fatal(err)
-		}
+		editIngressIn(r, "edge", "old", func(ing *networkingv1.Ingress) { ing.Spec.IngressClassName = nil })
 		r.Settle(10 * time.Minute)
 		if got := acceleratorEndpoints(r); len(got) > 0 {
 			t.Errorf("endpoints without the class: %v", got)

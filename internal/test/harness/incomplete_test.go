@@ -38,7 +38,13 @@ func (r *Harness) deleteObject(kind cluster.Kind, namespace, name string) {
 // editIngress applies change to an Ingress of namespace "shop", and stores it.
 func (r *Harness) editIngress(name string, change func(*networkingv1.Ingress)) {
 	r.T.Helper()
-	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
+	editIngressIn(r, "shop", name, change)
+}
+
+// editIngressIn applies change to an Ingress of a namespace, and stores it.
+func editIngressIn(r *Harness, namespace, name string, change func(*networkingv1.Ingress)) {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	if err != nil {
 		r.T.Fatal(err)
 	}
