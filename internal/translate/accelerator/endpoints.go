@@ -186,7 +186,8 @@ func (t endpointBuilder) isAcceptedMember(id model.StackID, obj cluster.Object) 
 		v := t.view.CacheOnly() // translates the IngressGroup, whose other objects need not queue the GlobalAccelerator
 		group, _ := t.opt.Frontends[id.Kind].Translate(v, id, nil)
 		t.accelerator.Held = t.accelerator.Held || v.Err() != nil
-		if members = group.Members; t.membersOf == nil {
+		members = group.Members
+		if t.membersOf == nil {
 			t.membersOf = map[model.StackID][]model.Member{}
 		}
 		t.membersOf[id] = members

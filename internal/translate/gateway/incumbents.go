@@ -187,16 +187,16 @@ func (t observedRoutes) holdRulesOfDuplicates() {
 		hosts[port] = slices.Compact(hosts[port])
 	}
 	for n, r := range t.attached.Routes {
-		known := map[int32]bool{}
+		held := map[int32]bool{} // by port
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
 				port := l.Spec.Port
-				if !l.IsDuplicate || l.Hostname() != "" || known[port] || served[port][n] || slices.Contains(hosts[port], "") {
+				if !l.IsDuplicate || l.Hostname() != "" || held[port] || served[port][n] || slices.Contains(hosts[port], "") {
 					continue
 				}
 				if t.Serves(port, t.routeRef(n), a.HostnamesOrAny()) {
-					known[port] = true
+					held[port] = true
 					t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: t.routeRef(n), All: true, Port: port, ForeignHosts: hosts[port]})
 				}
 			}

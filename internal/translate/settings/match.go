@@ -165,8 +165,9 @@ func ParseTransforms(raw string) ([]model.Transform, error) {
 			return nil, fmt.Errorf("transform %d (%s) needs a config with rewrites", i, t.Type)
 		}
 		tr := model.Transform{Kind: model.TransformKind(t.Type)}
-		if rewrites += len(config.Rewrites); rewrites > MaxRepeatedEntries {
-			return nil, fmt.Errorf("rewrites: %w", checkRepeatedEntries(rewrites))
+		rewrites += len(config.Rewrites)
+		if err := checkRepeatedEntries(rewrites); err != nil {
+			return nil, fmt.Errorf("rewrites: %w", err)
 		}
 		for _, r := range config.Rewrites {
 			tr.Rewrites = append(tr.Rewrites, model.Rewrite{Regex: r.Regex, Replace: r.Replace})
