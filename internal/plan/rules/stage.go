@@ -41,7 +41,7 @@ func (ro *Rollout) stageRules() {
 			continue // the existing rule that it replaces answers until it is modified
 		}
 		if w.live == nil && !w.rule.IsHeld() && !w.rule.Desired.InPlace {
-			w.actions, w.actionsWait = ro.interimActions(w, ro.Listener.Live.Default)
+			w.actions, w.actionsWait = ro.interimActions(w, ro.creatableDefaultActions())
 			w.transforms = w.rule.Desired.Transforms
 			if w.actionsWait.For != "" {
 				w.transforms = nil // default actions have no transforms
@@ -50,6 +50,27 @@ func (ro *Rollout) stageRules() {
 		w.stagedWait = ro.maskedWait(i)
 	}
 	ro.set.stageFollowers()
+}
+
+// creatableDefaultActions returns the existing default actions in the form in which a new rule can have them. AWS does not
+// return client secrets, and a new rule has none yet, so that the secret is the one of the desired default actions. It
+// returns nil if the secret is not known.
+func (ro *Rollout) creatableDefaultActions() []model.Action {
+	out := slices.Clone(ro.Listener.Live.Default)
+	for i, have := range out {
+		if _, ok := have.(model.AuthOIDC); !ok {
+			continue
+		}
+		at := slices.IndexFunc(ro.Listener.DefaultActions, func(want model.Action) bool {
+			oidc, ok := want.(model.AuthOIDC)
+			return ok && oidc.ClientSecret != "" && equal.SameActions([]model.Action{want}, []model.Action{have}, ro.TargetGroupARN)
+		})
+		if at < 0 {
+			return nil
+		}
+		out[i] = ro.Listener.DefaultActions[at]
+	}
+	return out
 }
 
 // splitMaskedChanges splits changes of existing rules that would have to wait because earlier rules answer their requests

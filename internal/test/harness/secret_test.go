@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -173,6 +176,33 @@ func TestChangedClientSecretOfNewRuleIsSentToAWS(t *testing.T) {
 		r.runFor(2 * time.Hour)
 		if n := r.Emulator.Calls().CountMutating(); n > 0 {
 			t.Errorf("%d writes after another start", n)
+		}
+	})
+}
+
+// TestNewRuleBesideDefaultActionWithClientSecret checks that AWS accepts a new rule while its targets are not healthy yet,
+// if the default action, which then answers its requests, has a client secret. AWS never returns client secrets.
+func TestNewRuleBesideDefaultActionWithClientSecret(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		secure := ingressAnnotations("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", oidcConfiguration)
+		r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:2]...), readyPods("api", podAddresses[2:4]...), webIngress(secure, "/a=web"))
+		r.editIngress("web", func(ing *networkingv1.Ingress) { ing.Spec.DefaultBackend = &ing.Spec.Rules[0].HTTP.Paths[0].Backend })
+		r.advanceTime(5 * time.Minute)
+		r.editIngress("web", func(ing *networkingv1.Ingress) {
+			added := *ing.Spec.Rules[0].HTTP.Paths[0].DeepCopy()
+			added.Path, added.Backend.Service.Name = "/b", "api"
+			ing.Spec.Rules[0].HTTP.Paths = append(ing.Spec.Rules[0].HTTP.Paths, added)
+		})
+		r.advanceTime(5 * time.Minute)
+		if got := clientSecretsInAWS(r); !slices.Equal(got, []string{"one", "one", "one"}) {
+			t.Errorf("AWS holds %v", got)
+		}
+		for _, o := range r.Store.All("Event") {
+			if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
+				t.Error(e.Message)
+			}
 		}
 	})
 }
