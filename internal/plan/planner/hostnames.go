@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
 // refuseHostnames plans, while the whole stack is held, rules that answer 404 to requests for hostnames that the member of
@@ -44,13 +45,21 @@ func (d *stepPlanner) refuseOnHeldListeners() {
 
 // refuseOnListener plans rules that answer 404 on one listener. before has the hostnames to refuse before an existing rule,
 // by the ARN of that rule. If no priority is free before a rule, it and the rules after it get higher priorities, in one
-// call.
+// call. If AWS has no priorities for these rules, because an interrupted run has left rules at the last ones, all rules are
+// numbered from 1.
 func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}
 	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, IsRevocation: true}
 	var made []plan.Step
 	last, answered := int32(0), listeners.AnsweredHostnames{}
+	needed := 0 // the highest priority that may be needed
+	for _, r := range l.Rules {
+		needed = max(needed, int(r.Priority))
+	}
+	for _, r := range l.Rules {
+		needed += len(before[r.ARN])
+	}
 	for _, r := range slices.SortedFunc(slices.Values(l.Rules), func(x, y observed.Rule) int { return cmp.Compare(x.Priority, y.Priority) }) {
 		for _, h := range before[r.ARN] {
 			if answered.Has(h) {
@@ -62,11 +71,13 @@ func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][
 			order.Why, order.RequestedBy = h.Message, append(order.RequestedBy, h.Object)
 		}
 		answered.Add(r.Conditions)
-		if r.Priority > last {
+		if r.Priority > last && needed <= rules.MaxPriority {
 			last = r.Priority
 			continue
 		}
-		last++
+		if last++; r.Priority == last {
+			continue
+		}
 		moved[plan.RuleAddress(r.ARN)] = last
 		order.Changes = append(order.Changes, plan.Change{Path: "priority of " + r.ARN, From: fmt.Sprint(r.Priority), To: fmt.Sprint(last)})
 	}

@@ -28,6 +28,7 @@ func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 		"too little room":        {[]int32{3, 5, 6}, map[int32]int{5: 3}, []int32{4, 5, 6}, map[string]int32{"r5": 7, "r6": 8}},
 		"of two rules":           {[]int32{1, 2}, map[int32]int{1: 1, 2: 1}, []int32{1, 3}, map[string]int32{"r1": 2, "r2": 4}},
 		"listed out of order":    {[]int32{7, 1}, map[int32]int{7: 1}, []int32{2}, nil},
+		"no priority above":      {[]int32{49998, 49999, 50000}, map[int32]int{49999: 2}, []int32{2, 3}, map[string]int32{"r49998": 1, "r49999": 4, "r50000": 5}},
 		"a rule that moves last": {[]int32{1, 3}, map[int32]int{1: 2}, []int32{1, 2}, map[string]int32{"r1": 3, "r3": 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
