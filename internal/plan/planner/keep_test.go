@@ -43,12 +43,17 @@ func TestUnsetSchemeIsKept(t *testing.T) {
 }
 
 // TestSecondLoadBalancerWithTheSameTagsIsNotChanged checks that a second load balancer, which another user has created with
-// the same tags as the load balancer of the stack, is neither changed nor deleted.
+// the same tags as the load balancer of the stack, is neither changed nor deleted, and keeps its targets.
 func TestSecondLoadBalancerWithTheSameTagsIsNotChanged(t *testing.T) {
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
+	desired.LoadBalancer.Listeners = append(desired.LoadBalancer.Listeners, model.Listener{Port: 8080, Default: []model.Action{plan.NotFoundResponse}})
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	double := have.LoadBalancers[0]
-	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
+	group, binding := have.TargetGroups[0], have.Bindings[0]
+	group.ARN, group.Name, binding.ARN, binding.Name = "a-group", "a-group", "a-group", "a-group"
+	have.TargetGroups, have.Bindings = append(have.TargetGroups, group), append(have.Bindings, binding)
+	forwards := observed.Listener{ARN: "a-listener", Port: 80, Protocol: "HTTP", Default: weightedForward(group.ARN, 1)}
+	double.ARN, double.Listeners, double.SecurityGroups = "a-double", []observed.Listener{forwards}, []string{"sg-other"}
 	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
 	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
 	if !p.Empty() || reasonsText(found) != "LoadBalancerDoubled" || p.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {

@@ -83,8 +83,8 @@ func (r *resolution) mayBeKept(lb *resolved.LoadBalancer, live *observed.LoadBal
 }
 
 // chooseKept chooses between two existing load balancers that could both be kept: the one with more listeners. Another
-// controller must have created one of the two. The load balancer that is not chosen is reported and not changed, because its
-// users are not known.
+// controller must have created one of the two. The load balancer that is not chosen is reported and neither changed nor
+// deprived of its targets, because its users are not known.
 func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
@@ -92,6 +92,7 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	if len(second.Listeners) > len(first.Listeners) {
 		first, second = second, first
 	}
+	equal.EachForwardedARN(second.Listeners, func(arn string) { r.usage.KeptTargetGroups[arn] = true })
 	if !r.Want.Held.Everything && len(r.Want.Members) > 0 {
 		r.Findings.Add(finding.Finding{
 			Object: r.Want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
