@@ -2,11 +2,13 @@ package planner_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 )
 
 // comesAfter reports whether a step is carried out only after the step first.
@@ -40,5 +42,25 @@ func TestRuleChangesAfterTheNewRuleHasMovedInFront(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("no rule changes:\n%s", p.Text())
+	}
+}
+
+// TestDeletedRuleDoesNotPassStagedRule checks that a rule that is deleted does not move before a rule that an earlier run
+// has staged and that answers some of its requests, although both wait for the targets of a second edit.
+func TestDeletedRuleDoesNotPassStagedRule(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/a/x", "g1"), forwardRule("/a/*", "g2"), forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	staged := have.LoadBalancers[0].Listeners[0].Rules
+	staged[1].Priority, staged[2].Priority = 40000, 40001
+	have.Facts.Health = map[string]observed.Health{}
+	request := request{80, "a.example.com", "/a/y"}
+	before := outcome(have, request)
+	p := planUntilNoQuestions(t, withFinalizers(stackWithRules(forwardRule("/a/*", "g3"))), &have, func(arn string) string {
+		return map[bool]string{true: "initial", false: "healthy"}[strings.Contains(arn, "g3")]
+	})
+	steps := stepsInOrder(p)
+	for i := range steps {
+		if now := outcome(plantest.Simulate(have, p.KnownIDs, steps[:i+1]), request); now != before {
+			t.Fatalf("%q answers after %s, before %q\n%s", now, steps[i].ID, before, p.Text())
+		}
 	}
 }

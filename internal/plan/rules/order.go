@@ -129,9 +129,13 @@ func (ro *Rollout) interimOrder() ruleOrder {
 		wait := late[0].wait
 		out.wait = ro.NewWait(draft.WaitKey("order", fmt.Sprint(ro.Listener.Desired.Port)), wait.For, wait.Deadline)
 	}
+	used := map[int32]bool{} // by staged rules, which do not move in this run
+	for _, w := range ro.set.desired {
+		used[w.currentPriority()] = w.stagedWait.For != ""
+	}
 	last := int32(0)
 	next := func(wanted int32) int32 {
-		last = max(last+1, wanted)
+		last = nextFreePriority(used, max(last+1, wanted))
 		return last
 	}
 	k := 0
@@ -139,7 +143,7 @@ func (ro *Rollout) interimOrder() ruleOrder {
 		for ; k < len(late) && at[k] == p; k++ {
 			if r := late[k]; r.deleted >= 0 {
 				wanted := r.priority
-				if wanted >= stagePriority || p < len(base) && wanted >= ro.set.desired[base[p]].priority {
+				if wanted >= stagePriority && !ro.set.comesAfterStaged(r) || p < len(base) && wanted < stagePriority && wanted >= ro.set.desired[base[p]].priority {
 					wanted = last + 1
 				}
 				out.deletedPriorities[r.deleted] = next(wanted)
@@ -152,6 +156,15 @@ func (ro *Rollout) interimOrder() ruleOrder {
 		}
 	}
 	return out
+}
+
+// comesAfterStaged reports whether an existing rule that is staged comes before a delayed rule and may match the same
+// requests. It answers these requests, because an earlier run has created it, so that the delayed rule must not pass it.
+func (s *ruleSet) comesAfterStaged(r delayedRule) bool {
+	_, found := s.index("staged", isStaged).FindOverlapWhere(r.shape, overlap.AllRules, func(n int32) bool {
+		return s.desired[n].live != nil && s.desired[n].live.Priority < r.priority
+	})
+	return found
 }
 
 // delayedRules returns the delayed rules in their order in AWS, and the indexes of the desired rules that are not delayed or
