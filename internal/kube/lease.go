@@ -103,6 +103,16 @@ func (l *Lease) Fence() error {
 	return nil
 }
 
+// Get implements resourcelock.Interface. If another process holds the lease, the fence closes immediately. This happens to a
+// holder whose lease somebody has deleted: another process creates it again, and need not wait for a deadline.
+func (l *Lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil && record.HolderIdentity != l.Identity() {
+		l.setRenewed(time.Time{})
+	}
+	return record, raw, err
+}
+
 // Create implements resourcelock.Interface.
 func (l *Lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	return l.trackRenewal(r, func() error { return l.Interface.Create(ctx, r) })

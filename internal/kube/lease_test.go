@@ -14,13 +14,14 @@ import (
 
 // fakeLock is a resource lock. Get, Create and Update return err.
 type fakeLock struct {
-	err error
+	err    error
+	holder string // the holder in the record that Get returns
 	// beforeUpdate, if not nil, is called before an update is answered.
 	beforeUpdate func()
 }
 
 func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	return nil, nil, l.err
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: l.holder}, nil, l.err
 }
 func (l *fakeLock) Create(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
 func (l *fakeLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
@@ -65,6 +66,27 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	// Releasing the lease closes the fence immediately, even if the answer to the release is lost.
 	if _ = l.Update(context.Background(), resourcelock.LeaderElectionRecord{}); open() {
 		t.Error("open after the lease was released")
+	}
+}
+
+// TestFenceClosesWhenAnotherProcessHoldsTheLease checks a holder whose lease was deleted and created by another process. The
+// fence closes when the holder reads this, and not only when its last renewal is too old.
+func TestFenceClosesWhenAnotherProcessHoldsTheLease(t *testing.T) {
+	at := time.Unix(1000, 0)
+	server := &fakeLock{holder: "me"}
+	l := newLease(t.Context(), server, "ns", "name", nil, testclock.FromVariable(&at))
+	if err := l.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		holder string
+		err    error
+		open   bool
+	}{{"me", nil, true}, {"other", errors.New("no answer"), true}, {"other", nil, false}} {
+		server.holder, server.err = c.holder, c.err
+		if _, _, err := l.Get(t.Context()); !errors.Is(err, c.err) || (l.Fence() == nil) != c.open {
+			t.Errorf("%+v: open %t, error %v", c, l.Fence() == nil, err)
+		}
 	}
 }
 
