@@ -242,7 +242,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	}
 	if err == nil {
 		err = out.Err
-	} else if out.RetryAfter > 0 {
+	} else if out.RetryAfter > 0 && out.FailedPhase != engine.ReportPhase {
 		if postponed := failure.PostponedFor(err); postponed > 0 {
 			queue.LogPostponed(log, postponed, err)
 		}
@@ -255,7 +255,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 		s.metrics.errors.WithLabelValues(id.Kind.ControllerName(), c).Inc()
 	}
 	if err != nil {
-		return queue.NextRun{}, err
+		return queue.NextRun{After: out.RetryAfter}, err
 	}
 	return queue.NextRun{After: out.RetryAfter, Idle: out.Idle}, nil
 }

@@ -101,11 +101,11 @@ func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queu
 		return queue.NextRun{After: durations.RetryPeriod}, nil
 	}
 	if failure.PostponedFor(err) > 0 {
-		return queue.NextRun{}, err // a postponed run is not a failure
+		return queue.NextRun{After: out.RetryAfter}, err // a postponed run is not a failure
 	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingControllerName, "reconcile_targetgroupbinding_error").Inc()
-		return queue.NextRun{}, err
+		return queue.NextRun{After: out.RetryAfter}, err
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))

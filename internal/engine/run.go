@@ -393,7 +393,10 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	case postponed > 0: // the run succeeded; a status that an external actor repeatedly overwrites is written later
 		run.requeueAfter(postponed)
 	case err != nil:
-		return e.failRun(out, ReportPhase, err)
+		waits := out.RetryAfter // a status that cannot be written delays none of the steps that wait
+		out, err = e.failRun(out, ReportPhase, err)
+		out.RetryAfter = waits
+		return out, err
 	default:
 		reported = true
 	}

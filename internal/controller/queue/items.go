@@ -3,12 +3,15 @@ package queue
 import (
 	"sync"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
 // items has the state of the items of a queue: when each queued item is due, the open items of each tenant, and the last
 // failure of each item. One lock protects all of it.
 type items[K comparable] struct {
 	controller Controller[K]
+	queue      priorityqueue.PriorityQueue[K] // nil before the controller has started
 
 	mu           sync.Mutex
 	queued       map[K]queuedItem
@@ -56,6 +59,17 @@ func (s *items[K]) beginRun(k K) (since time.Time) {
 		m.RecordWait(s.controller.Name, priorityName(x.priority), max(time.Since(x.dueAt), 0))
 	}
 	return x.changedAt
+}
+
+// repeatFailed enqueues an item whose run has failed, due after the duration after. The back-off may make it due earlier. It
+// does nothing if after is zero.
+func (s *items[K]) repeatFailed(k K, after time.Duration) {
+	if after <= 0 || s.queue == nil {
+		return
+	}
+	priority := s.addOpenItem(k, priorityEdits)
+	s.noteQueued(k, priority, after, false)
+	s.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, k)
 }
 
 // restoreChangedAt records since, the time of the change that caused the last run, for the next run. The last run has not

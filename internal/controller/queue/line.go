@@ -46,7 +46,8 @@ type Controller[K comparable] struct {
 
 // Reconciler reconciles the items of a controller. It also returns their names in logs, and their tenants.
 type Reconciler[K comparable] interface {
-	// Reconcile reconciles one item. After an error, the item is reconciled again with back-off.
+	// Reconcile reconciles one item. After an error, the item is reconciled again with back-off, or after NextRun.After if
+	// that is earlier.
 	Reconcile(ctx context.Context, k K) (NextRun, error)
 	// Label returns keys and values that identify an item in logs.
 	Label(k K) []any
@@ -172,9 +173,16 @@ func (l Controller[K]) reconcile(ctx context.Context, k K) (reconcile.Result, er
 	again := l.Triggers.End(k)
 	if postponed := failure.PostponedFor(err); postponed > 0 {
 		LogPostponed(logr.FromContextOrDiscard(ctx), postponed, err)
+		if next.After > 0 {
+			postponed = min(postponed, next.After)
+		}
 		next, err = NextRun{After: postponed, Postponed: true}, nil
 	}
 	if err != nil {
+		if again {
+			next.After = time.Nanosecond
+		}
+		l.items.repeatFailed(k, next.After)
 		return reconcile.Result{}, err
 	}
 	l.items.noteFailure(k, nil)
@@ -230,6 +238,7 @@ func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitin
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 		})
 	}
+	f.controller.items.queue = queue // before the workers start
 	go func() {
 		err := f.source.WaitForSync(ctx)
 		if err == nil && f.controller.Preparer != nil {

@@ -404,7 +404,9 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 		delete(failed, k.String())
 		if err != nil {
 			failed[k.String()] = err
-			after = p.queue.backOff(k)
+			if backOff := p.queue.backOff(k); after <= 0 || backOff < after {
+				after = backOff
+			}
 		} else {
 			p.queue.resetBackOff(k)
 		}
