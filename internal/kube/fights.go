@@ -226,10 +226,15 @@ func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.
 // fight is over.
 func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)
+	cause, fix := "by "+who+" after each write", "configure "+who+" not to change it"
+	if typ, _ := cluster.TypeOf(ref.Kind); field == "status" && strings.HasSuffix(typ.GVK.Group, ".k8s.aws") {
+		// The API server drops fields that the schema lacks, and helm upgrade does not update the schema.
+		cause += ", or its CustomResourceDefinition lacks a field"
+		fix += ", or apply the CustomResourceDefinitions of this version"
+	}
 	reason := string(finding.WriteUndone)
 	ev := cluster.Event{Ref: ref, Warning: true, Reason: reason, Message: fmt.Sprintf(
-		"%s: %s is reverted by %s after each write; the controller writes it again with increasing delays of up to 15 minutes; configure %s not to change it",
-		reason, field, who, who)}
+		"%s: %s is reverted %s; the controller writes it again with increasing delays of up to 15 minutes; %s", reason, field, cause, fix)}
 	c.writeEvent(ctx, ev)
 	if obj, err := c.source.Get(ref); err == nil && obj != nil {
 		c.events.recordLasting(fightSubject(ref), []lastingWarning{{uid: obj.GetUID(), ev: ev, outlivesSuccess: true}})

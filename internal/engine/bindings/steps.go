@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
@@ -216,7 +217,8 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	return nil
 }
 
-// setStatus writes the status of the binding. If that fails, it writes an event about the failure, and returns the error.
+// setStatus writes the status of the binding. If that fails, it writes an event about the failure, and returns the error. A
+// write that is only postponed is no failure.
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
 	if s.OnlyTextChanges {
 		p.r.memory.note(p.key, noteFaultTextReported)
@@ -224,7 +226,12 @@ func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan
 	start := p.r.Clock.Now()
 	err := p.r.changeObject(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.ReconciledGeneration, Conditions: s.Conditions})
 	p.r.recordPhase("report", start)
-	if err == nil {
+	switch postponed := failure.PostponedFor(err); {
+	case err == nil:
+		return nil
+	case postponed > 0:
+		// Another client undoes the writes. The run continues, and a later run writes the status.
+		p.requeueAfter(postponed)
 		return nil
 	}
 	event, err := bindingplan.StatusFailureEvent(f, err)
