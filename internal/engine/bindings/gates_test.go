@@ -39,6 +39,18 @@ func withReadinessGate(p pod) pod {
 	return p
 }
 
+// TestRefusedTargetDelaysNoOtherReadinessGate checks that the health of a new target is read again within seconds, so that its
+// pod becomes ready, although AWS refuses the target of another pod.
+func TestRefusedTargetDelaysNoOtherReadinessGate(t *testing.T) {
+	w := ipHarness(t, withReadinessGate(p1), withReadinessGate(p2))
+	w.aws.refusedItems[p1.ip] = failure.Invalid
+	w.run("a")
+	w.now = w.now.Add(time.Minute)
+	if out := w.run("a"); out.RetryAfter <= 0 || out.RetryAfter > 15*time.Second {
+		t.Errorf("looked at again after %s", out.RetryAfter)
+	}
+}
+
 // TestReadinessGateShowsWhyAPodIsNoTarget checks that the readiness gate of a pod that is not registered shows the reason.
 func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 	const annotation = targets.QUICAnnotation
@@ -73,7 +85,7 @@ func TestReadinessGateShowsWhyAPodIsNoTarget(t *testing.T) {
 			name: "refused by AWS",
 			change: func(w *harness) {
 				w.aws.refusedItems["10.0.1.1"] = failure.Invalid
-				w.putObjects(podDocs("web", withReadinessGate(p1), withReadinessGate(p2)))
+				w.putObjects(podDocs("web", withReadinessGate(p1), p2))
 			},
 			want:   "False RejectedByAWS: refused 10.0.1.1; correct the value that the AWS error names",
 			mended: func(w *harness) { clear(w.aws.refusedItems) },

@@ -154,6 +154,9 @@ func FailureReport(f *Facts, x Failure) Report {
 	return p.Report(f, StepResults{})
 }
 
+// waitingPodsReason is the reason for a run that reads the health of targets again.
+const waitingPodsReason = "pods wait for their targets to become healthy"
+
 // postponedReason is the reason for a run that repeats a postponed call.
 const postponedReason = "a postponed call may be sent then"
 
@@ -213,6 +216,8 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	r.reportFlapping(m.delayed)
 	if failed != nil {
 		r.endAfterAttempt(*failed, a)
+		// A refused target delays no gate of another pod.
+		r.requeueIf(waiting > noWaitingPod && r.stepResults.FailedStep == nil && r.Err == nil, r.Options.pollInterval(waiting), waitingPodsReason)
 		return
 	}
 	r.AllRegistered = len(m.OverCapacity)+len(m.delayed.endpoints) == 0
@@ -236,7 +241,7 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	r.requeueIf(!rules.AllRulesExist && !rules.Faulty || rules.OtherRulesMissing, r.Options.Requeue, "some security group rules are missing")
 	r.requeueIf(len(m.OverCapacity) > 0, r.Options.Requeue, "the target group has no capacity")
 	r.requeueIf(rules.Faulty, durations.DeniedWait, "")
-	r.requeueIf(waiting > noWaitingPod, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
+	r.requeueIf(waiting > noWaitingPod, r.Options.pollInterval(waiting), waitingPodsReason)
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
 	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
 	r.requeueIf(len(m.retainedTargets) > 0, durations.RecheckInterval, "old targets are retained until the first health checks of new targets finish")
