@@ -43,7 +43,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, r eventRecord, serial uint64
 		kind = corev1.EventTypeWarning
 	}
 	name := fmt.Sprintf("%s.%s%s", shortenName(obj.GetName()), strconv.FormatInt(r.last.UnixNano(), 16), strconv.FormatUint(serial, 16))
-	source := cmp.Or(ev.Source, EventComponent(ev.Ref.Kind))
+	source := cmp.Or(ev.Source, gatewayComponent(obj), EventComponent(ev.Ref.Kind))
 	apiVersion, k := typ.GVK.ToAPIVersionAndKind()
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -75,6 +75,19 @@ func EventComponent(k cluster.Kind) string {
 		return "service"
 	case cluster.KindBinding:
 		return "targetGroupBinding"
+	case cluster.KindGlobalAccelerator:
+		return "globalAccelerator"
 	}
 	return "ingress"
+}
+
+// gatewayComponent returns the source component of events about a Gateway, which is also the name of its finalizer. It
+// returns "" for other objects, and for a Gateway without a finalizer.
+func gatewayComponent(obj cluster.Object) string {
+	if kind, _ := cluster.KindOf(obj); kind == cluster.KindGateway {
+		for _, finalizer := range cluster.IndexValues(cluster.ByFinalizer, obj) {
+			return finalizer
+		}
+	}
+	return ""
 }

@@ -10,8 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
@@ -111,6 +114,25 @@ func TestEventsOfLongNamesHaveValidNames(t *testing.T) {
 		e := eventFor(ing, cluster.Event{Ref: cluster.RefOf(ing), Reason: "x"}, eventRecord{last: time.Unix(1<<32, 0)}, 1<<63)
 		if bad := validation.IsDNS1123Subdomain(e.Name); len(bad) > 0 || e.InvolvedObject.Name != ing.Name {
 			t.Errorf("%d characters: %q: %v", n, e.Name, bad)
+		}
+	}
+}
+
+// TestEventsNameTheComponentOfTheirKind checks the source of events without a Source. Dashboards and alerts select events by
+// it.
+func TestEventsNameTheComponentOfTheirKind(t *testing.T) {
+	gateway := func(finalizer string) cluster.Object {
+		return &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "edge", Finalizers: []string{"other.example.com/x", finalizer}}}
+	}
+	for want, obj := range map[string]cluster.Object{
+		"ingress":             newIngress(),
+		"globalAccelerator":   &aga.GlobalAccelerator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "fast"}},
+		"gateway.k8s.aws/alb": gateway("gateway.k8s.aws/alb"),
+		"gateway.k8s.aws/nlb": gateway("gateway.k8s.aws/nlb"),
+	} {
+		e := eventFor(obj, cluster.Event{Ref: cluster.RefOf(obj), Warning: true, Reason: "WriteUndone"}, eventRecord{count: 1}, 1)
+		if e.Source.Component != want || e.ReportingController != want {
+			t.Errorf("%s: source %s, reporting controller %s", want, e.Source.Component, e.ReportingController)
 		}
 	}
 }

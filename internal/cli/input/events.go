@@ -41,7 +41,7 @@ func (e Event) IsOfController() bool { return slices.Contains(controllerComponen
 
 // controllerComponents are the reporting components of the events of the controller.
 var controllerComponents = []string{
-	kube.EventComponent(cluster.KindIngress), kube.EventComponent(cluster.KindService), kube.EventComponent(cluster.KindBinding),
+	kube.EventComponent(cluster.KindIngress), kube.EventComponent(cluster.KindService), kube.EventComponent(cluster.KindBinding), kube.EventComponent(cluster.KindGlobalAccelerator),
 	string(gatewayconfig.ALBController), string(gatewayconfig.NLBController),
 }
 
