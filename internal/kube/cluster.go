@@ -101,16 +101,11 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	for _, p := range patches {
 		switch p := p.(type) {
 		case cluster.ObjectStatus:
-			err := c.writeStatus(ctx, p)
-			if err != nil && ctx.Err() == nil && !isUndoneError(err) {
-				c.writeEvent(ctx, cluster.Event{Ref: p.Ref,
-					Warning: true, Reason: failedStatusReason, Message: string(finding.CallFailed) + ": " + err.Error()})
-			}
-			errs = append(errs, err)
+			errs = append(errs, c.reportFailedStatus(ctx, p.Ref, c.writeStatus(ctx, p)))
 		case cluster.Finalizer:
 			errs = append(errs, c.setFinalizer(ctx, p))
 		case cluster.StatusEdit:
-			errs = append(errs, c.editStatus(ctx, p))
+			errs = append(errs, c.reportFailedStatus(ctx, p.Ref, c.editStatus(ctx, p)))
 		case cluster.Annotation:
 			if err := c.annotate(ctx, p); isUndoneError(err) {
 				errs = append(errs, err)
@@ -125,6 +120,15 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		}
 	}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+}
+
+// reportFailedStatus writes an event about err, the result of writing the status of an object, and returns err. It writes no
+// event about a write that is only repeated later.
+func (c *eventWriter) reportFailedStatus(ctx context.Context, ref cluster.Ref, err error) error {
+	if err != nil && ctx.Err() == nil && !isUndoneError(err) && !apierrors.IsConflict(err) {
+		c.writeEvent(ctx, cluster.Event{Ref: ref, Warning: true, Reason: failedStatusReason, Message: string(finding.CallFailed) + ": " + err.Error()})
+	}
+	return err
 }
 
 // forgetEndedWarnings removes the records of warnings about objects for which a patch reports success, so that such a

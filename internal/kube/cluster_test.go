@@ -280,21 +280,29 @@ func (r statusDeniedAPI) Patch(ctx context.Context, obj cluster.Object, part clu
 	return r.MemoryAPI.Patch(ctx, obj, part, kind, data)
 }
 
+// TestAStatusThatCannotBeWrittenIsReported checks that an event reports the error once, whether the whole status is written or
+// only a part of it.
 func TestAStatusThatCannotBeWrittenIsReported(t *testing.T) {
-	_, m := newTestCluster(t, newIngress())
-	c := New(m, statusDeniedAPI{MemoryAPI{m}}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)))
-	for range 2 {
-		err := c.Write(context.Background(), []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
-			Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}}}}})
-		if !apierrors.IsForbidden(err) {
-			t.Errorf("got %v", err)
-		}
-	}
-	events := m.All("Event")
-	if len(events) != 1 {
-		t.Fatalf("%d events", len(events))
-	}
-	if e := events[0].(*corev1.Event); e.Reason != "FailedUpdateStatus" || e.Type != "Warning" || !strings.Contains(e.Message, "no right to") {
-		t.Errorf("%+v", e)
+	for name, patch := range map[string]cluster.Patch{
+		"whole": cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
+			Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}}}},
+		"edit": statusEntryEdit("h"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, m := newTestCluster(t, newIngress())
+			c := New(m, statusDeniedAPI{MemoryAPI{m}}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)))
+			for range 2 {
+				if err := c.Write(context.Background(), []cluster.Patch{patch}); !apierrors.IsForbidden(err) {
+					t.Errorf("got %v", err)
+				}
+			}
+			events := m.All("Event")
+			if len(events) != 1 {
+				t.Fatalf("%d events", len(events))
+			}
+			if e := events[0].(*corev1.Event); e.Reason != "FailedUpdateStatus" || e.Type != "Warning" || !strings.Contains(e.Message, "no right to") {
+				t.Errorf("%+v", e)
+			}
+		})
 	}
 }
