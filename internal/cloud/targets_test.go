@@ -188,6 +188,36 @@ func TestEndpointRulesAreChangedAndCached(t *testing.T) {
 	}
 }
 
+// TestRuleWithMissingSourceHidesNoSecurityGroup checks that a security group without the tag of the cluster is still known
+// after AWS has refused a rule because the source of the rule does not exist. It also checks that a security group that does
+// not exist itself is not known.
+func TestRuleWithMissingSourceHidesNoSecurityGroup(t *testing.T) {
+	r := newHarness(t)
+	pods := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("pods"), Description: aws.String("x"), VpcId: &r.vpc}))(t).GroupId
+	known := func() (ids []string) {
+		for _, g := range must(r.cloud.EndpointSecurityGroups(r.ctx, []string{pods}, 0))(t) {
+			ids = append(ids, g.ID)
+		}
+		return ids
+	}
+	change := func() {
+		err := r.cloud.ChangeEndpointRules(r.ctx, pods, []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, Group: "sg-00000000000000001"}}, nil)
+		if r.cloud.Class(err) != failure.Gone {
+			t.Errorf("got %v", err)
+		}
+	}
+	known()
+	change()
+	if got := known(); !slices.Contains(got, pods) {
+		t.Errorf("after a refused rule only %v are known", got)
+	}
+	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &pods}))(t)
+	change()
+	if got := known(); slices.Contains(got, pods) {
+		t.Error("the deleted security group is known")
+	}
+}
+
 // TestARNAndNameOfTargetGroupsShareNoCacheEntry checks that the refusal of an invalid ARN does not reach a lookup by name, or
 // with the credentials of an IAM role, whose parts make the same text.
 func TestARNAndNameOfTargetGroupsShareNoCacheEntry(t *testing.T) {

@@ -210,10 +210,8 @@ func (p *ENIs) forgetRulesAfterFailure(group string, err error) error {
 			if e.securityGroups[group].hasClusterTag {
 				e.taggedReadAt = time.Time{}
 			}
+			// For class Gone, the next read decides whether this security group or the source of a rule does not exist.
 			delete(e.securityGroups, group)
-			if class == failure.Gone {
-				e.securityGroups[group] = cachedRules{readAt: p.Config.Clock.Now()}
-			}
 		})
 	}
 	return err
