@@ -204,17 +204,36 @@ func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 	}
 	want := &observed.Fault{Reason: finding.AccessDenied, Action: "route53:ChangeResourceRecordSets",
 		Message: `AWS denies "route53:ChangeResourceRecordSets" (AccessDenied) for hosted zone ` + r.zone}
-	if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).HostedZones.WriteFault); diff != "" {
+	if diff := cmp.Diff(want, r.readFacts(model.AskHostedZones{}).HostedZones.Zones[0].WriteFault); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	r.em.Faults().ClearRules()
 	r.clock.Advance(5 * time.Minute)
-	if locked := r.readFacts(model.AskHostedZones{}).HostedZones.WriteFault; locked != nil {
+	if locked := r.readFacts(model.AskHostedZones{}).HostedZones.Zones[0].WriteFault; locked != nil {
 		t.Errorf("writes are still denied: %v", locked)
 	}
 	must(r.apply(rec))(t)
 	if !r.hasRecord("example.com") {
 		t.Error("no record after AWS permits it")
+	}
+}
+
+// TestDeniedZoneBlocksNoOther checks that records of a hosted zone are created after AWS has denied a change in another one.
+func TestDeniedZoneBlocksNoOther(t *testing.T) {
+	r := newDNSHarness(t)
+	closed := r.createZone("closed.test")
+	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Count: 1, Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "not authorized"}}})
+	if _, err := r.apply(createRecordStep(closed, "closed.test")); r.cloud.Class(err) != failure.Denied {
+		t.Errorf("denied change: %v", err)
+	}
+	must(r.apply(createRecordStep(r.zone, "example.com")))(t)
+	if !r.hasRecord("example.com") {
+		t.Error("no record in the other zone")
+	}
+	for _, z := range r.readFacts(model.AskHostedZones{}).HostedZones.Zones {
+		if (z.WriteFault != nil) != (z.ID == closed) {
+			t.Errorf("zone %s: fault %v", z.Name, z.WriteFault)
+		}
 	}
 }
 

@@ -61,9 +61,7 @@ type DNSRecord struct {
 type HostedZones struct {
 	Zones    []HostedZone
 	ListedAt time.Time // time at which the zones were listed
-	// Fault is the reason why the zones could not be read, WriteFault the reason why their records cannot be changed. A nil
-	// value means that there is no such reason.
-	Fault, WriteFault *Fault
+	Fault    *Fault    // the reason why the zones could not be read; nil if they were read
 }
 
 // HostedZone is a hosted zone in Route 53.
@@ -71,6 +69,8 @@ type HostedZone struct {
 	ID      string
 	Name    string // lower case, without the dot at the end
 	Private bool   // the zone is visible only in its VPCs
+	// WriteFault is the reason why the records of the zone cannot be changed; nil if no reason is known.
+	WriteFault *Fault
 }
 
 // Validation has the DNS records that must be deleted together with a certificate, and reports whether the certificate is in

@@ -29,24 +29,30 @@ type Zones struct {
 	cache.Guard
 	zones         observed.HostedZones
 	zonesOutdated bool // a change failed because its hosted zone does not exist; zones must be read again
-	// deniedChange is the fault of the last change of a DNS record that AWS denied, at the time deniedAt.
-	deniedChange *observed.Fault
-	deniedAt     time.Time
+	// deniedChanges has the last change of a DNS record that AWS denied, by ID of the hosted zone. IAM policies often permit
+	// changes of some hosted zones only.
+	deniedChanges map[string]deniedChange
 	// recordsCreatedAt has the time at which each record was created, or at which a record with its name was found to exist.
 	recordsCreatedAt map[recordKey]time.Time
 }
 
 type recordKey struct{ name, value string }
 
+// deniedChange is the fault of a change that AWS denied at the time at.
+type deniedChange struct {
+	fault *observed.Fault
+	at    time.Time
+}
+
 // Reset empties the cache.
 func (c *Zones) Reset() {
 	c.WithLock(func() {
-		c.zones, c.zonesOutdated, c.deniedChange, c.deniedAt, c.recordsCreatedAt = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
+		c.zones, c.zonesOutdated, c.deniedChanges, c.recordsCreatedAt = observed.HostedZones{}, false, map[string]deniedChange{}, map[recordKey]time.Time{}
 	})
 }
 
 // AskHostedZones returns the hosted zones of the account, from the cache or from Route 53. If the call is denied or fails,
-// the result has a Fault and no zones. WriteFault is set if AWS recently denied a change of a record.
+// the result has a Fault and no zones. A zone has a WriteFault if AWS recently denied a change of a record in it.
 func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
 		c.WithLock(func() {
@@ -56,7 +62,10 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 				age = durations.NotFoundAge
 			}
 			ok = c.IsYounger(out.ListedAt, age) && !c.zonesOutdated
-			out.WriteFault = c.deniedFault()
+			out.Zones = slices.Clone(out.Zones)
+			for i := range out.Zones {
+				out.Zones[i].WriteFault = c.deniedFault(out.Zones[i].ID)
+			}
 		})
 		return out, ok
 	}
@@ -72,9 +81,7 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 	})
 	f, err := sdk.AddOnFault(err)
 	if f != nil {
-		c.WithLock(func() {
-			out = observed.HostedZones{ListedAt: c.Config.Clock.Now(), Fault: f, WriteFault: c.deniedFault()}
-		})
+		out = observed.HostedZones{ListedAt: c.Config.Clock.Now(), Fault: f}
 	}
 	return &out, err
 }
@@ -97,11 +104,11 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// deniedFault returns the fault of the last denied change of a record, or nil if AWS denied no change in the last minutes.
-// The caller holds the lock of the cache.
-func (c *Zones) deniedFault() *observed.Fault {
-	if c.IsYounger(c.deniedAt, durations.LastRetry) {
-		return c.deniedChange
+// deniedFault returns the fault of the last denied change of a record in a hosted zone, or nil if AWS denied no change in the
+// last minutes. The caller holds the lock of the cache.
+func (c *Zones) deniedFault(zone string) *observed.Fault {
+	if d := c.deniedChanges[zone]; c.IsYounger(d.at, durations.LastRetry) {
+		return d.fault
 	}
 	return nil
 }
@@ -160,10 +167,11 @@ func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
 }
 
 // changeRecord sends one change of a DNS record. It does not combine changes in a batch to save calls, because a whole batch
-// fails if one of its records already exists. If AWS recently denied a change, it returns that error without a call.
+// fails if one of its records already exists. If AWS recently denied a change in the same hosted zone, it returns that error
+// without a call.
 func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
-	c.WithLock(func() { locked = c.deniedFault() })
+	c.WithLock(func() { locked = c.deniedFault(r.Zone) })
 	if locked != nil {
 		return sdk.Wrap(failure.Denied, what, errors.New(locked.Message)).WithReason(finding.CertificatePending)
 	}
@@ -178,7 +186,9 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	case failure.Denied:
 		fault := sdk.NewFault(err)
 		fault.Message += " for hosted zone " + r.Zone
-		c.WithLock(func() { c.deniedChange, c.deniedAt = &fault, c.Config.Clock.Now() })
+		c.WithLock(func() {
+			cache.Put(c.deniedChanges, r.Zone, deniedChange{&fault, c.Config.Clock.Now()}, func(old deniedChange) bool { return !c.IsYounger(old.at, durations.LastRetry) })
+		})
 		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case failure.Gone:
 		c.WithLock(func() { c.zonesOutdated = true })

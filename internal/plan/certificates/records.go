@@ -121,16 +121,21 @@ func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.O
 		}
 	case zones.Fault != nil:
 		m.reportPendingCertificate(w, manualRecordsText(zones.Fault), unseen, manualRecordsFix)
-	case zones.WriteFault != nil:
-		m.reportPendingCertificate(w, manualRecordsText(zones.WriteFault), unseen, manualRecordsFix)
 	default:
-		var withoutZone []observed.DNSRecord
+		var withoutZone, denied []observed.DNSRecord
+		var fault *observed.Fault
 		for _, r := range missing {
-			if zone, ok := HostedZoneOf(zones.Zones, r.Domain); ok {
-				m.createRecord(w, zone, r)
-			} else {
+			switch zone, ok := HostedZoneOf(zones.Zones, r.Domain); {
+			case !ok:
 				withoutZone = append(withoutZone, r)
+			case zone.WriteFault != nil:
+				denied, fault = append(denied, r), zone.WriteFault
+			default:
+				m.createRecord(w, zone, r)
 			}
+		}
+		if fault != nil {
+			m.reportPendingCertificate(w, manualRecordsText(fault), denied, manualRecordsFix)
 		}
 		if len(withoutZone) > 0 {
 			m.reportPendingCertificate(w, "for DNS records for which the account has no public hosted zone", withoutZone, "create the hosted zone, or create the records with the DNS provider of the domain")

@@ -151,13 +151,13 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 // steps. If the controller has no permission to delete the records, they remain. This has no effect on traffic.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
 	zones := m.Have.Facts.HostedZones
-	if !c.Public || zones.Fault != nil || zones.WriteFault != nil {
+	if !c.Public || zones.Fault != nil {
 		return nil
 	}
 	var out []plan.StepID
 	for _, r := range m.Have.Facts.Validations[c.ARN].Records {
 		zone, ok := HostedZoneOf(zones.Zones, r.Domain)
-		if !ok || needed[recordDomain(r.Domain)] {
+		if !ok || zone.WriteFault != nil || needed[recordDomain(r.Domain)] {
 			continue
 		}
 		a := recordAddress(r)

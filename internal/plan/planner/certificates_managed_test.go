@@ -38,6 +38,17 @@ func withManagedCertificate(s model.Stack, hosts ...string) model.Stack {
 // testHostedZones has a public zone for each test host.
 var testHostedZones = &observed.HostedZones{Zones: []observed.HostedZone{{ID: "ZA", Name: "a"}, {ID: "ZB", Name: "b"}, {ID: "ZC", Name: "c"}}}
 
+// deniedZone returns testHostedZones with a fault for changes in one zone.
+func deniedZone(id string, f *observed.Fault) *observed.HostedZones {
+	zones := slices.Clone(testHostedZones.Zones)
+	for i := range zones {
+		if zones[i].ID == id {
+			zones[i].WriteFault = f
+		}
+	}
+	return &observed.HostedZones{Zones: zones}
+}
+
 // dropFactsReadForEachPlan removes the facts that are read again for each plan.
 func dropFactsReadForEachPlan(have *observed.Stack) {
 	have.Facts.Health, have.Facts.Validations = map[string]observed.Health{}, nil
