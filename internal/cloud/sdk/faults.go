@@ -75,7 +75,11 @@ func (c *Client) ReadShared(ctx context.Context, key string, read func() error) 
 // ReadOptional runs the read of an optional fact, once for all concurrent callers with the same key. A failed read is not
 // repeated at once.
 func (c *Client) ReadOptional(ctx context.Context, key string, read func() error) error {
-	return c.ReadShared(ctx, key, func() error { return c.ReadOptionalPart(ctx, key, read) })
+	err := c.ReadShared(ctx, key, func() error { return c.ReadOptionalPart(ctx, key, read) })
+	if err != nil && FaultOf(err) == nil { // the caller whose read is shared may not have called ReadOptional
+		return c.ReadOptionalPart(ctx, key, func() error { return err })
+	}
+	return err
 }
 
 // ReadEssential runs the read of an essential fact, once for all concurrent callers with the same key. A denied read is not
