@@ -116,6 +116,47 @@ func TestAnInterruptedListIsResumedAtItsPage(t *testing.T) {
 	}
 }
 
+// TestListBeginsAnewWhenItsTokenHasExpired checks that an interrupted list is read from its beginning after AWS has refused
+// the token of the next page.
+func TestListBeginsAnewWhenItsTokenHasExpired(t *testing.T) {
+	for operation, code := range map[string]string{"DescribeSecurityGroups": "InvalidNextToken", "GetResources": "PaginationTokenExpiredException"} {
+		t.Run(operation, func(t *testing.T) {
+			r := newHarness(t, func(c *cloud.Config) { c.TaggingAPI = true })
+			r.checkConverges(fullStack())
+			r.em.Store().Config.PageSize = 1
+			r.restart()
+			calls := 0
+			r.em.Faults().SetHook(func(c fault.Call) (out fault.Action) {
+				if c.Operation != operation {
+					return out
+				}
+				switch calls++; calls {
+				case 2:
+					out.Error = &store.Error{Code: "InternalFailure", Message: "no", Status: 500}
+				case 3:
+					out.Error = &store.Error{Code: code, Message: "expired", Status: 400}
+				}
+				return out
+			})
+			for range 2 {
+				must(r.cloud.Observe(r.ctx, webStack, nil))(t)
+				r.clock.Advance(time.Minute)
+			}
+			before := calls
+			have := must(r.cloud.Observe(r.ctx, webStack, nil))(t)
+			if len(have.SecurityGroups) == 0 || len(have.Facts.Faults) > 0 {
+				t.Errorf("%d security groups, faults %v", len(have.SecurityGroups), have.Facts.Faults)
+			}
+			after := calls - before
+			r.restart()
+			must(r.cloud.Observe(r.ctx, webStack, nil))(t)
+			if whole := calls - before - after; before != 3 || after != whole {
+				t.Errorf("%d calls before and %d calls after the token has expired, want 3 and %d", before, after, whole)
+			}
+		})
+	}
+}
+
 // withListeners returns a function that adds listeners on other ports until the load balancer has n listeners.
 func withListeners(n int) func(*model.Stack) {
 	return func(s *model.Stack) {

@@ -301,6 +301,8 @@ var classByCode = map[string]failure.Class{
 	"InvalidDomainValidationOptionsException": failure.Invalid,
 	"TooManyTagsException":                    failure.Invalid,
 	"RequestInProgressException":              failure.NotReady,
+	"InvalidNextToken":                        failure.Invalid,
+	"PaginationTokenExpiredException":         failure.Invalid,
 	"TagPolicyException":                      failure.Invalid,
 	"InvalidChangeBatch":                      failure.Invalid,
 	"InvalidInput":                            failure.Invalid,
