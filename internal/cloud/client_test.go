@@ -7,12 +7,18 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -164,6 +170,41 @@ func TestStackConvergesIfListIsReadBeforeWriteIsAnswered(t *testing.T) {
 			}
 			r.checkNoSteps(desiredStack(webStack))
 			r.checkCounts(1, 2)
+		})
+	}
+}
+
+// TestLastingRefusalsAreNotRetried checks that a call is not repeated at once if a quota is reached, AWS has no capacity, or
+// an earlier change takes long. The SDK would repeat it. A change of DNS records is repeated.
+func TestLastingRefusalsAreNotRetried(t *testing.T) {
+	for name, c := range map[string]struct {
+		operation string
+		refusal   store.Error
+		calls     int
+	}{
+		"a quota of ACM":        {"RequestCertificate", store.Error{Code: "LimitExceededException", Status: 400}, 1},
+		"a change of capacity":  {"ModifyCapacityReservation", store.Error{Code: "PriorRequestNotComplete", Status: 429}, 1},
+		"no capacity":           {"ModifyCapacityReservation", store.Error{Code: "InsufficientCapacity", Status: 500}, 1},
+		"a change of a zone":    {"ChangeResourceRecordSets", store.Error{Code: "PriorRequestNotComplete", Status: 400}, 3},
+		"throttled certificate": {"RequestCertificate", store.Error{Code: "ThrottlingException", Status: 400}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newHarness(t, func(c *cloud.Config) { c.MaxAttempts, c.MaxBackoff = 3, time.Millisecond })
+			r.em.Faults().Add(fault.Rule{Operation: c.operation, Action: fault.Action{Error: &c.refusal}})
+			api, err := r.cloud.Client().API, error(nil)
+			switch c.operation {
+			case "RequestCertificate":
+				_, err = api.ACM.RequestCertificate(r.ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.test")})
+			case "ModifyCapacityReservation":
+				_, err = api.ELB.ModifyCapacityReservation(r.ctx, &elb.ModifyCapacityReservationInput{LoadBalancerArn: aws.String("arn"), ResetCapacityReservation: aws.Bool(true)})
+			case "ChangeResourceRecordSets":
+				_, err = api.Route53.ChangeResourceRecordSets(r.ctx, &route53.ChangeResourceRecordSetsInput{HostedZoneId: aws.String("Z"), ChangeBatch: &dnstypes.ChangeBatch{
+					Changes: []dnstypes.Change{{Action: "CREATE", ResourceRecordSet: &dnstypes.ResourceRecordSet{Name: aws.String("a.test"), Type: "CNAME"}}},
+				}})
+			}
+			if sdk.Code(err) != c.refusal.Code || r.em.Calls().Count(c.operation) != c.calls {
+				t.Errorf("%d calls, want %d: %v", r.em.Calls().Count(c.operation), c.calls, err)
+			}
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
@@ -96,12 +97,12 @@ func (c *Client) UnfencedClients() Clients {
 // loadConfig returns the configuration of the SDK for the region.
 func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	retryer := func() aws.Retryer {
-		return retry.NewStandard(func(o *retry.StandardOptions) {
+		return refusalRetryer{retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts = c.MaxAttempts
 			o.MaxBackoff = c.MaxBackoff
 			o.Backoff = backOff{retry.NewExponentialJitterBackoff(c.MaxBackoff)}
 			o.RateLimiter = sdkratelimit.None
-		})
+		})}
 	}
 	client := withTimeout(c.HTTP, c.CallTimeout)
 	if c.Credentials != nil {
@@ -129,15 +130,17 @@ func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
 	return b.sdk.BackoffDelay(attempt, err)
 }
 
-// acceleratorRetryer is a retryer that does not retry a call of Global Accelerator if a change is in progress or a quota is
-// reached. The SDK treats both errors as throttling, and would block a worker for minutes, or until an operator raises the
-// quota.
-type acceleratorRetryer struct{ aws.Retryer }
+// refusalRetryer is a retryer that does not retry a call if an earlier change is in progress, a quota is reached, or AWS has
+// no capacity. The SDK treats these refusals as throttling or as internal failures of AWS, and would block a worker until
+// the deadline of the call. In Route 53 an earlier change takes only a moment, so such a call is retried.
+type refusalRetryer struct{ aws.Retryer }
 
 // IsErrorRetryable implements aws.Retryer.
-func (r acceleratorRetryer) IsErrorRetryable(err error) bool {
-	switch Code(err) {
-	case "TransactionInProgressException", "LimitExceededException":
+func (r refusalRetryer) IsErrorRetryable(err error) bool {
+	var inProgress *elbtypes.PriorRequestNotCompleteException
+	var noCapacity *elbtypes.InsufficientCapacityException
+	switch code := Code(err); {
+	case code == "TransactionInProgressException", code == "LimitExceededException", errors.As(err, &inProgress), errors.As(err, &noCapacity):
 		return false
 	}
 	return r.Retryer.IsErrorRetryable(err)
@@ -164,7 +167,7 @@ func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 		Shield:  shield.NewFromConfig(base, func(o *shield.Options) { override(&o.BaseEndpoint, services.Shield) }),
 		Tagging: resourcegroupstaggingapi.NewFromConfig(base, func(o *resourcegroupstaggingapi.Options) { override(&o.BaseEndpoint, services.Tagging) }),
 		Accelerators: globalaccelerator.NewFromConfig(base, func(o *globalaccelerator.Options) {
-			o.Region, o.Retryer = services.AcceleratorRegion, acceleratorRetryer{o.Retryer}
+			o.Region = services.AcceleratorRegion
 			override(&o.BaseEndpoint, services.GlobalAccelerator)
 		}),
 	}
