@@ -82,8 +82,8 @@ func permissionOf(err error) (Permission, error) {
 	switch {
 	case err == nil:
 		return PermissionGranted, nil
-	case sdk.Code(err) == "":
-		return PermissionUnknown, err // AWS did not answer
+	case sdk.Code(err) == "", failure.HasNoAnswer(err), sdk.ClassOf(err) == failure.Throttled:
+		return PermissionUnknown, err // AWS may not have checked the permission
 	case sdk.ClassOf(err) == failure.Denied:
 		return PermissionRefused, err
 	}
