@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -68,10 +69,7 @@ type usageCounter struct {
 func (u *usageCounter) readLimits(ctx context.Context) error {
 	u.limits = map[string]int{}
 	pages := elb.NewDescribeAccountLimitsPaginator(u.checker.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
-	for range 5 {
-		if !pages.HasMorePages() {
-			break
-		}
+	for pages.HasMorePages() {
 		out, err := pages.NextPage(ctx)
 		if err != nil {
 			return err
@@ -179,39 +177,50 @@ func (u *usageCounter) countLoadBalancers(ctx context.Context, balancers []obser
 // countListeners counts the listeners, rules and certificates of a load balancer, without default rules and default
 // certificates.
 func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
-	u.calls++
-	out, err := u.checker.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
-	if err != nil {
-		return err
+	var listeners []elbtypes.Listener
+	pages := elb.NewDescribeListenersPaginator(u.checker.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
+	for pages.HasMorePages() {
+		u.calls++
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		listeners = append(listeners, page.Listeners...)
 	}
 	rules, certificates := 0, 0
-	for _, l := range out.Listeners {
+	for _, l := range listeners {
 		if lb.Type == model.Application.String() {
-			u.calls++
-			list, err := u.checker.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
-			if err != nil {
-				return err
-			}
-			for _, r := range list.Rules {
-				if !aws.ToBool(r.IsDefault) {
-					rules++
+			pages := elb.NewDescribeRulesPaginator(u.checker.API.ELB, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			for pages.HasMorePages() {
+				u.calls++
+				page, err := pages.NextPage(ctx)
+				if err != nil {
+					return err
+				}
+				for _, r := range page.Rules {
+					if !aws.ToBool(r.IsDefault) {
+						rules++
+					}
 				}
 			}
 		}
 		if len(l.Certificates) > 0 {
-			u.calls++
-			list, err := u.checker.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
-			if err != nil {
-				return err
-			}
-			for _, x := range list.Certificates {
-				if !aws.ToBool(x.IsDefault) {
-					certificates++
+			pages := elb.NewDescribeListenerCertificatesPaginator(u.checker.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			for pages.HasMorePages() {
+				u.calls++
+				page, err := pages.NextPage(ctx)
+				if err != nil {
+					return err
+				}
+				for _, x := range page.Certificates {
+					if !aws.ToBool(x.IsDefault) {
+						certificates++
+					}
 				}
 			}
 		}
 	}
-	u.noteUsage("listeners-per-"+kind, lb.Name, len(out.Listeners))
+	u.noteUsage("listeners-per-"+kind, lb.Name, len(listeners))
 	u.noteUsage("rules-per-"+kind, lb.Name, rules)
 	u.noteUsage("certificates-per-"+kind, lb.Name, certificates)
 	return nil
