@@ -40,7 +40,7 @@ type Writer struct {
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certificates.Certificates, a *facts.AddOns, t *targets.Targets) *Writer {
 	w := &dependencies{at, inv}
 	return &Writer{
-		certificates: c, loadBalancers: loadBalancerWriter{w}, listeners: listenerWriter{w}, rules: ruleWriter{w}, targetGroups: targetGroupWriter{w, r, t},
+		certificates: c, loadBalancers: loadBalancerWriter{w}, listeners: listenerWriter{w, c}, rules: ruleWriter{w}, targetGroups: targetGroupWriter{w, r, t},
 		albTargets: albTargetWriter{w, t}, securityGroups: securityGroupWriter{w}, attributes: attributeWriter{w}, Tags: tagWriter{w}, addOns: addOnWriter{w, a},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -38,6 +39,20 @@ func alpnPolicy(policy string) []string {
 // listenerWriter creates, changes and deletes listeners, and changes their certificates.
 type listenerWriter struct {
 	*dependencies
+	certificates *certificates.Certificates
+}
+
+// handleCertificateFailure returns the error of a failed write on a listener, as handleFailure does. If AWS does not accept
+// a certificate that this process has just imported, the error has the class NotReady, because Elastic Load Balancing may
+// not know the certificate yet.
+func (w *listenerWriter) handleCertificateFailure(what, certificate string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
+	switch sdk.Code(err) {
+	case "CertificateNotFound", "UnsupportedCertificate":
+		if w.certificates.WasJustImported(certificate) {
+			return sdk.Wrap(failure.NotReady, what, err)
+		}
+	}
+	return w.handleFailure(what, err, made, forget)
 }
 
 func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.KnownIDs) (plan.StepResult, error) {
@@ -56,7 +71,7 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 		MutualAuthentication: convert.MutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: convert.TagsToAWS(a.Tags),
 	})
 	if err != nil {
-		return plan.StepResult{}, w.handleFailure(what, err, latestCreationTime(w.inv, made, a.Settings.Default, known), func(v *inventory.Inventory) {
+		return plan.StepResult{}, w.handleCertificateFailure(what, a.Settings.Certificate, err, latestCreationTime(w.inv, made, a.Settings.Default, known), func(v *inventory.Inventory) {
 			if e := v.LoadBalancers.Get(lb); e != nil {
 				e.DetailAt = time.Time{}
 			}
@@ -127,7 +142,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	}
 	out, err := w.API.ELB.ModifyListener(ctx, in)
 	if err != nil {
-		return w.handleFailure("modify listener "+arn, err, latestCreationTime(w.inv, made, a.Settings.Default, known), forgetFunc(plan.Listener, arn))
+		return w.handleCertificateFailure("modify listener "+arn, a.Settings.Certificate, err, latestCreationTime(w.inv, made, a.Settings.Default, known), forgetFunc(plan.Listener, arn))
 	}
 	now := w.Config.Clock.Now()
 	w.inv.WithWriteLock(func() {
@@ -147,15 +162,15 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	return nil
 }
 
-// changeCertificates calls write with the ARN of a listener to change its additional certificates, and applies change to the
-// certificates in the inventory.
-func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what string, write func(listener string) error, change func([]string) []string) error {
+// changeCertificates calls write with the ARN of a listener to add or remove a certificate, and applies change to the
+// additional certificates in the inventory.
+func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what, certificate string, write func(listener string) error, change func([]string) []string) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
 		return err
 	}
 	if err := write(arn); err != nil {
-		return w.handleFailure(what, err, made, forgetFunc(plan.Listener, arn))
+		return w.handleCertificateFailure(what, certificate, err, made, forgetFunc(plan.Listener, arn))
 	}
 	w.inv.WithWriteLock(func() {
 		if e, le := w.inv.Listener(arn); le != nil {
@@ -167,14 +182,14 @@ func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address,
 }
 
 func (w *listenerWriter) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.KnownIDs) error {
-	return w.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
+	return w.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, a.ARN, func(arn string) error {
 		_, err := w.API.ELB.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
 	}, func(have []string) []string { return sdk.SortedUnique(append(slices.Clone(have), a.ARN)) })
 }
 
 func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.KnownIDs) error {
-	return w.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, func(arn string) error {
+	return w.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, a.ARN, func(arn string) error {
 		_, err := w.API.ELB.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
 	}, func(have []string) []string {

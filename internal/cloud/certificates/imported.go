@@ -129,6 +129,15 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 	return plan.StepResult{ID: w.ARN}, nil
 }
 
+// WasJustImported reports whether this process imported a certificate within the settle window.
+func (c *Certificates) WasJustImported(arn string) (just bool) {
+	c.WithLock(func() {
+		w := c.certs.recentWrites[arn]
+		just = !w.deleted && c.IsYounger(w.writtenAt, durations.SettleWindow)
+	})
+	return just
+}
+
 // CountImportedByOwner returns three counts of imported certificates: all certificates of the account; those of the owner of
 // stack id, by the namespace of their Secrets; and those of each other owner in the cluster. The owner of a stack is its
 // namespace or its IngressGroup.

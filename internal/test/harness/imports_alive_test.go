@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -125,4 +126,27 @@ func TestRejectedImportReportsExpiry(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestJustImportedCertificateIsAwaited checks that no event warns about a certificate that was just imported and that
+// Elastic Load Balancing does not know yet, and that the certificate serves as soon as it is known.
+func TestJustImportedCertificateIsAwaited(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"CertificateNotFound", "UnsupportedCertificate"} {
+		t.Run(code, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i := newIssuer(t)
+				r := shopWith(t, importOptions(Options{}))
+				r.Emulator.Faults().Add(fault.Rule{Operation: "CreateListener", Count: 2, Action: fault.Action{Error: &store.Error{Code: code, Status: 400, Message: "no"}}})
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), i.issue("vault", elliptic.P256(), "vault.test"), vaultIngress("shop", ingressAnnotations("listen-ports", `[{"HTTPS":443}]`), vaultTLS))
+				r.Settle(time.Minute)
+				if diff := cmp.Diff([]string{"shop/web: vault.test 02"}, namedListenerCertificates(r)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if w := warningsByObject(r)["web"]; len(w) > 0 {
+					t.Errorf("warnings: %v", w)
+				}
+			})
+		})
+	}
 }
