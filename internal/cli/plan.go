@@ -101,8 +101,8 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 		showBindings(out, targets)
 		input.ShowUnservedFileObjects(out, &p.Source, store)
 	} else {
-		if p.AssumedAWS != nil {
-			doc.Assumed = p.AssumedAWS.Facts
+		if p.OfflineAWS != nil {
+			doc.Assumed = p.OfflineAWS.Facts
 		}
 		for _, n := range targets.Notes {
 			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))

@@ -97,7 +97,7 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 		"a deletion that is claimed": ", generation: 7",
 	} {
 		q := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: ingress(more)}
-		if a := mustAnswer(t, h, q); a.Allowed || !strings.Contains(a.Result.Message, "does not admit Ingresses of namespace \"team\"") {
+		if a := mustAnswer(t, h, q); a.Allowed || !strings.Contains(a.Result.Message, "does not match namespace \"team\"") {
 			t.Errorf("%s: %+v", name, a)
 		}
 		q.Operation, q.Old = admissionv1.Update, ingress("")

@@ -172,7 +172,7 @@ spec: {controller: ingress.k8s.aws/alb}
 			k := k.withTest(t)
 			k.killAfterCall(p.deleting, func() { k.delete(killTestIngress) })
 			k.startController()
-			k.awaitReleased()
+			k.awaitIngressDeleted()
 			k.awaitInventory(empty)
 			k.stopController()
 		})
@@ -343,8 +343,8 @@ func (k *killTest) awaitRule(path string) {
 	})
 }
 
-// awaitReleased waits until the finalizer of the deleted Ingress is removed, and the Ingress no longer exists.
-func (k *killTest) awaitReleased() {
+// awaitIngressDeleted waits until the finalizer of the deleted Ingress is removed, and the Ingress no longer exists.
+func (k *killTest) awaitIngressDeleted() {
 	k.t.Helper()
 	k.awaitDeletedWithin(defaultWaitLimit)
 }

@@ -174,7 +174,7 @@ func certificateText(c explainedCertificate) string {
 	case resolved.CertificateKept:
 		return text + ", kept because a part of the desired state is held"
 	}
-	return text + ", named   from " + c.From
+	return text + ", configured explicitly   from " + c.From
 }
 
 func ruleText(r explainedRule) string {

@@ -30,10 +30,10 @@ const (
 	assumedSubnetCount = 3
 )
 
-// assumedAWS replaces AWS with --offline. The assumed account has no load balancers. It has all other resources that the
+// offlineAWS replaces AWS with --offline. The assumed account has no load balancers. It has all other resources that the
 // objects name: subnets, security groups, target groups, web ACLs and trust stores of any name, and certificates for the
 // hosts of the objects.
-type assumedAWS struct {
+type offlineAWS struct {
 	readOnlyCloud
 	region, vpc string
 	// hosts are the hosts that objects name.
@@ -43,14 +43,14 @@ type assumedAWS struct {
 }
 
 // addFact adds a sentence to Facts, unless Facts already contains it.
-func (a *assumedAWS) addFact(format string, args ...any) {
+func (a *offlineAWS) addFact(format string, args ...any) {
 	if fact := fmt.Sprintf(format, args...); !slices.Contains(a.Facts, fact) {
 		a.Facts = append(a.Facts, fact)
 	}
 }
 
 // showFacts prints the assumptions. It prints nothing if a is nil.
-func (a *assumedAWS) showFacts(w io.Writer) {
+func (a *offlineAWS) showFacts(w io.Writer) {
 	if a == nil {
 		return
 	}
@@ -66,15 +66,15 @@ func (d *Source) assumeOffline(store *cluster.Memory) error {
 		d.Config.ClusterName = assumedCluster
 	}
 	facts, err := addAssumedObjects(store, cluster.KindIngressClass, cluster.KindGatewayClass, cluster.KindNamespace)
-	d.AssumedAWS = newAssumedAWS(d.Config, store)
-	d.AssumedAWS.Facts = append(d.AssumedAWS.Facts, facts...)
-	d.Cloud, d.VPC = d.AssumedAWS, d.AssumedAWS.vpc
+	d.OfflineAWS = newOfflineAWS(d.Config, store)
+	d.OfflineAWS.Facts = append(d.OfflineAWS.Facts, facts...)
+	d.Cloud, d.VPC = d.OfflineAWS, d.OfflineAWS.vpc
 	return err
 }
 
-// newAssumedAWS returns the assumed account for a configuration. It has certificates for the hosts of the objects in store.
-func newAssumedAWS(c config.Config, store *cluster.Memory) *assumedAWS {
-	a := &assumedAWS{region: c.AWS.Region, vpc: c.AWS.VPC, hosts: hostsIn(store)}
+// newOfflineAWS returns the assumed account for a configuration. It has certificates for the hosts of the objects in store.
+func newOfflineAWS(c config.Config, store *cluster.Memory) *offlineAWS {
+	a := &offlineAWS{region: c.AWS.Region, vpc: c.AWS.VPC, hosts: hostsIn(store)}
 	if c.ClusterName == assumedCluster {
 		a.addFact("the cluster has the name %q, which is part of the names of AWS resources", assumedCluster)
 	}
@@ -91,12 +91,12 @@ func newAssumedAWS(c config.Config, store *cluster.Memory) *assumedAWS {
 }
 
 // arn returns the ARN of an assumed resource.
-func (a *assumedAWS) arn(service, resource string) string {
+func (a *offlineAWS) arn(service, resource string) string {
 	return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, a.region, assumedAccount, resource)
 }
 
 // Observe implements engine.Cloud.
-func (a *assumedAWS) Observe(_ context.Context, _ model.StackID, questions []model.Question) (observed.Stack, error) {
+func (a *offlineAWS) Observe(_ context.Context, _ model.StackID, questions []model.Question) (observed.Stack, error) {
 	f := observed.Facts{
 		Region: a.region, Account: assumedAccount,
 		Subnets: map[string]observed.SubnetAnswer{}, SecurityGroups: map[string]observed.SecurityGroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
@@ -111,7 +111,7 @@ func (a *assumedAWS) Observe(_ context.Context, _ model.StackID, questions []mod
 }
 
 // addAnswer stores the assumed answer to question q in f, and adds a sentence about the assumption to a.Facts.
-func (a *assumedAWS) addAnswer(f *observed.Facts, q model.Question) {
+func (a *offlineAWS) addAnswer(f *observed.Facts, q model.Question) {
 	switch q := q.(type) {
 	case model.AskScheme:
 		f.Schemes[q.Key()] = ""
@@ -167,7 +167,7 @@ func (a *assumedAWS) addAnswer(f *observed.Facts, q model.Question) {
 
 // subnets returns the subnets that a question names. If it names none, subnets returns three subnets, each in a different
 // availability zone.
-func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
+func (a *offlineAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	var refs []string
 	for i := range assumedSubnetCount {
 		refs = append(refs, "subnet-assumed-"+string(rune('a'+i)))
@@ -197,7 +197,7 @@ func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 
 // endpointLoadBalancers returns the load balancer that an endpoint of an accelerator names. It returns nil if the endpoint
 // is an Elastic IP address or a DNS name.
-func (a *assumedAWS) endpointLoadBalancers(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
+func (a *offlineAWS) endpointLoadBalancers(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
 	typ, prefix := model.Application, "app"
 	if strings.Contains(q.ARN, ":loadbalancer/net/") || !q.Of.Kind.HasRules() && q.ARN == "" {
 		typ, prefix = model.Network, "net"
@@ -221,7 +221,7 @@ func (a *assumedAWS) endpointLoadBalancers(q model.AskLoadBalancers) []observed.
 }
 
 // securityGroups returns the security groups that a question names.
-func (a *assumedAWS) securityGroups(q model.AskNamedSecurityGroups) observed.SecurityGroupAnswer {
+func (a *offlineAWS) securityGroups(q model.AskNamedSecurityGroups) observed.SecurityGroupAnswer {
 	out := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
 	for _, ref := range q.List {
 		if strings.HasPrefix(ref, "sg-") {

@@ -52,9 +52,9 @@ type Source struct {
 	// ObservedFile is the value of --observed: a file with recorded answers of AWS, which replaces AWS. recordFile is the
 	// value of --record: the file to which the answers of AWS are written. Either is "" if its flag is not set.
 	ObservedFile, recordFile string
-	// Offline reports whether the command reads neither AWS nor a cluster. In that case AssumedAWS replaces AWS.
+	// Offline reports whether the command reads neither AWS nor a cluster. In that case OfflineAWS replaces AWS.
 	Offline    bool
-	AssumedAWS *assumedAWS
+	OfflineAWS *offlineAWS
 	// recorder stores the last questions and answers of each stack.
 	recorder *recorder
 	// Cloud observes AWS, a recording or the assumed account. VPC is the ID of the VPC of the cluster.
@@ -174,7 +174,7 @@ func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func
 		if unknown != "" {
 			fmt.Fprintf(output.PrintableWriter(d.Env.Stderr), "# %s; %s\n", unknown, ClusterNameFix)
 		}
-		d.AssumedAWS.showFacts(output.PrintableWriter(d.Env.Stderr))
+		d.OfflineAWS.showFacts(output.PrintableWriter(d.Env.Stderr))
 	}()
 	for _, id := range d.selected.stacks {
 		draft, err := d.draft(ctx, id)

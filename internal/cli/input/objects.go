@@ -62,7 +62,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 		if err != nil {
 			return nil, err
 		}
-		(&assumedAWS{Facts: facts}).showFacts(notes)
+		(&offlineAWS{Facts: facts}).showFacts(notes)
 	}
 	if d.ClusterRead {
 		d.fileChanges = fileChanges // without a cluster the command is about all objects

@@ -231,8 +231,8 @@ type AcceleratorConfig struct {
 	Zones []AcceleratorZone
 	// IPv6 has the ranges of static IPv6 addresses. A dual-stack accelerator has one address in each range.
 	IPv6 []netip.Prefix
-	// BYOIPLocal is the range of local addresses for static addresses that are not in Zones, which are those in address ranges
-	// of accounts (BYOIP).
+	// BYOIPLocal is the range of addresses of this machine that stand for static addresses from address ranges of accounts
+	// (BYOIP). Other static addresses are in Zones.
 	BYOIPLocal netip.Prefix
 	// Home is the region that is nearest to clients outside all ranges in Nearest. Other regions follow, ordered by name.
 	Home string

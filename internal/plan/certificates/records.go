@@ -18,11 +18,11 @@ import (
 // recordTTL is the TTL of validation records, in seconds.
 const recordTTL = 60
 
-// checkHostedZones reports whether a certificate can be validated after it is requested, and reports the hosts without a
-// hosted zone. A private certificate needs no validation. A public certificate needs a hosted zone for each host. If the
-// controller has no access to Route 53, a user must create the records, and it reports true. serves is set if the member
-// uses another certificate in the meantime. In this case, nothing is held.
-func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, serves bool) bool {
+// checkHostedZones reports whether a certificate can be validated after it is requested. A private certificate needs no
+// validation. A public certificate needs a hosted zone for each host; each host without one gets a finding. Without access
+// to Route 53 the result is true, because a user must then create the records. While the hosted zones are not known, the
+// result is false. hasOther is set if the member has another certificate on its listener; then the findings hold nothing.
+func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, hasOther bool) bool {
 	if w.CA != "" {
 		return true
 	}
@@ -57,7 +57,7 @@ func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, s
 			Message: fmt.Sprintf("no certificate is requested, because the account has no public hosted zone for host %s", host),
 			Fix:     "create the zone, or import a certificate and name it in " + naming.SettingName(m.Want.ID.Kind, "certificate-arn"), Blocks: finding.BlocksMember,
 		}
-		if serves {
+		if hasOther {
 			f.Message += "; the certificate for the previous hosts is still used"
 			f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		}

@@ -55,9 +55,9 @@ func RefusesForeignHostnames(l *observed.Listener, rule *observed.Rule, foreign 
 	return slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return slices.ContainsFunc(foreign[o.ARN], refused.Has) })
 }
 
-// RefusalRule returns a rule that answers requests for a hostname with 404 before they reach the observed rule of a member
+// NotFoundRule returns a rule that answers requests for a hostname with 404 before they reach the observed rule of a member
 // that may not use the hostname. It also returns the finding about this.
-func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
+func NotFoundRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	r := model.Rule{
 		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFoundResponse},
 		Origin: finding.Origin{Object: h.Object, Field: h.Field}, Member: h.Object,
@@ -68,7 +68,7 @@ func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	}
 }
 
-// refuseHostnames inserts a RefusalRule before each held rule that needs one. Translation adds such rules only for objects
+// refuseHostnames inserts a NotFoundRule before each held rule that needs one. Translation adds such rules only for objects
 // that it can translate. A held rule may match more hostnames: its object may have lost the hostname, or may be too large to
 // be translated.
 func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
@@ -83,7 +83,7 @@ func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 				if answered.Has(h) {
 					continue
 				}
-				r, f := RefusalRule(h)
+				r, f := NotFoundRule(h)
 				r.Tags = owners.UserTags(p.KeptRule.Tags)
 				lr.Findings.Add(f)
 				out = append(out, resolved.Rule{Desired: r, DesiredActions: r.Actions})

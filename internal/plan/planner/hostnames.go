@@ -96,7 +96,7 @@ func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][
 // refusalStep returns the step that creates the rule that answers 404 for one hostname. at is the priority of the rule.
 func (d *stepPlanner) refusalStep(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
-	rule, found := listeners.RefusalRule(h)
+	rule, found := listeners.NotFoundRule(h)
 	d.Findings.Add(found)
 	return plan.Step{
 		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, IsRevocation: true,

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// TestRefusalRulesPrecedeTheRuleOfTheMember checks that rules that answer 404 for hostnames of other namespaces are placed
+// TestNotFoundRulesPrecedeTheRuleOfTheMember checks that rules that answer 404 for hostnames of other namespaces are placed
 // directly before the rule of the member that may not use them, and that the other rules keep their order.
-func TestRefusalRulesPrecedeTheRuleOfTheMember(t *testing.T) {
+func TestNotFoundRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 	for name, c := range map[string]struct {
 		live    []int32          // priorities of the existing rules
 		foreign map[int32]int    // number of hostnames by the priority of the rule

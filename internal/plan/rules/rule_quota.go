@@ -250,7 +250,7 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 			{Path: "conditions", From: plan.ConditionsText(was.Conditions), To: plan.ConditionsText(w.rule.Desired.Conditions)},
 			{Path: "actions", From: plan.ActionsText(was.Actions), To: plan.ActionsText(w.actions)},
 		},
-		Why: "a quota has no room for the old and the new rule; " + ruleReason(w), After: after, RequestedBy: r.affectedMembers(w), Rule: r.ruleKey(w),
+		Why: "the old and the new rule together exceed a quota, so the old rule is changed in place; " + ruleReason(w), After: after, RequestedBy: r.affectedMembers(w), Rule: r.ruleKey(w),
 	})
 	r.RecordFreeingStep(was.Actions, id)
 	return id
@@ -290,7 +290,7 @@ func (rp *RuleQuota) PlanRulesAwaitingRoom(groups map[string][]plan.StepID) {
 			rp.Add(plan.Step{
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
-				Why: "a quota has no room for the old and the new rule; from " + rule.Origin.String(), Impact: plan.BriefImpact, RequestedBy: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
+				Why: "the old and the new rule together exceed a quota, so the old rule is deleted first; from " + rule.Origin.String(), Impact: plan.BriefImpact, RequestedBy: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
 				After: slices.Concat([]plan.StepID{p.ReplacedRule.DeletionStep}, rp.ClaimStepsOf(rule.Member), TargetGroupSteps(rule.Actions, groups)),
 			})
 		}

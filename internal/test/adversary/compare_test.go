@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// epoch has the facts about the victims after one of their acts, as recorded without the attacker.
-type epoch struct {
+// expectedFacts has the facts about the victims after one of their acts, as recorded without the attacker.
+type expectedFacts struct {
 	facts
 	since    time.Time     // when the act was performed
 	maxDelay time.Duration // the time after since within which the act must be effective
@@ -22,9 +22,9 @@ type epoch struct {
 // baseline is the result of a run without the attacker: the facts at the beginning and after each act, and the final
 // state.
 type baseline struct {
-	epochs []facts
-	state  []string
-	calls  int
+	factsAfterActs []facts
+	state          []string
+	calls          int
 }
 
 var baselines struct {
@@ -43,13 +43,13 @@ func runWithoutAttacker(t *testing.T, s setup) baseline {
 	}
 	var c baseline
 	if failures := runInTestCluster(t, s, harness.Options{}, func(w *testCluster) {
-		c.epochs = append(c.epochs, w.facts())
+		c.factsAfterActs = append(c.factsAfterActs, w.facts())
 		for _, a := range scenarios()[s.scenario] {
 			a.do(w)
 			w.runFor(a.maxDelay)
-			c.epochs = append(c.epochs, w.facts())
+			c.factsAfterActs = append(c.factsAfterActs, w.facts())
 			w.runFor(10 * time.Minute)
-			for _, text := range c.epochs[len(c.epochs)-1].differences(w.facts()) {
+			for _, text := range c.factsAfterActs[len(c.factsAfterActs)-1].differences(w.facts()) {
 				w.rec.Errorf("%s is not effective after %v without an attacker: %s", a.name, a.maxDelay, text)
 			}
 		}
@@ -106,7 +106,7 @@ func unionOfKeys[K comparable, V any](a, b map[K]V) map[K]bool {
 // comparison compares the facts with the expected ones.
 type comparison struct {
 	baseline baseline
-	epochs   []epoch // epochs that have begun
+	expected []expectedFacts // those of the acts that have begun
 	ids      map[string]string
 	failures []string // the first failures
 }
@@ -114,7 +114,7 @@ type comparison struct {
 // startComparison compares the facts with a baseline from now on, after each change in AWS.
 func (w *testCluster) startComparison(c baseline) {
 	w.comparisonMutex.Lock()
-	w.comparison = &comparison{baseline: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
+	w.comparison = &comparison{baseline: c, expected: []expectedFacts{{facts: c.factsAfterActs[0]}}, ids: w.facts().ids}
 	w.hasAWSChanged = true
 	w.comparisonMutex.Unlock()
 	w.compareIfChanged()
@@ -124,19 +124,19 @@ func (w *testCluster) startComparison(c baseline) {
 func (w *testCluster) perform(a act) {
 	w.comparisonMutex.Lock()
 	if j := w.comparison; j != nil {
-		j.epochs = append(j.epochs, epoch{j.baseline.epochs[len(j.epochs)], time.Now(), a.maxDelay})
+		j.expected = append(j.expected, expectedFacts{j.baseline.factsAfterActs[len(j.expected)], time.Now(), a.maxDelay})
 	}
 	w.comparisonMutex.Unlock()
 	a.do(w)
 }
 
-// allowedValues returns the values of a fact that are allowed now: the value of the last epoch, and earlier values while a
+// allowedValues returns the values of a fact that are allowed now: the value after the last act, and earlier values while a
 // later act need not be effective yet.
 func allowedValues[V any](j *comparison, now time.Time, of func(facts) V, same func(V, V) bool) []V {
-	out := []V{of(j.epochs[len(j.epochs)-1].facts)}
-	for i := len(j.epochs) - 1; i > 0; i-- {
-		e := j.epochs[i]
-		if before := of(j.epochs[i-1].facts); now.Before(e.since.Add(e.maxDelay)) && !same(before, of(e.facts)) {
+	out := []V{of(j.expected[len(j.expected)-1].facts)}
+	for i := len(j.expected) - 1; i > 0; i-- {
+		e := j.expected[i]
+		if before := of(j.expected[i-1].facts); now.Before(e.since.Add(e.maxDelay)) && !same(before, of(e.facts)) {
 			out = append(out, before)
 		}
 	}
@@ -148,7 +148,7 @@ func equal[V comparable](a, b V) bool { return a == b }
 // deadline returns when the next act must be effective, or false if all must be effective already.
 func (j *comparison) deadline(now time.Time) (time.Time, bool) {
 	var next time.Time
-	for _, e := range j.epochs {
+	for _, e := range j.expected {
 		if at := e.since.Add(e.maxDelay); at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -161,7 +161,7 @@ func (w *testCluster) compareIfChanged() {
 	w.comparisonMutex.Lock()
 	defer w.comparisonMutex.Unlock()
 	j := w.comparison
-	if j == nil || j.epochs == nil || len(j.failures) > 0 || !w.hasAWSChanged || w.rec.Failed() {
+	if j == nil || j.expected == nil || len(j.failures) > 0 || !w.hasAWSChanged || w.rec.Failed() {
 		return
 	}
 	w.hasAWSChanged = false
@@ -208,7 +208,7 @@ func (w *testCluster) findDisallowedFacts(j *comparison, now time.Time, got fact
 // omitted.
 func (w *testCluster) comparedSettings(j *comparison, got facts) map[string]bool {
 	keys := map[string]bool{}
-	for _, e := range j.epochs {
+	for _, e := range j.expected {
 		maps.Copy(keys, unionOfKeys(e.settings, nil))
 	}
 	for k := range got.settings {
@@ -217,7 +217,7 @@ func (w *testCluster) comparedSettings(j *comparison, got facts) map[string]bool
 		}
 	}
 	for k := range keys { // more ports are harmless
-		if strings.HasPrefix(k, reachablePortPrefix) && j.epochs[len(j.epochs)-1].settings[k] == "" {
+		if strings.HasPrefix(k, reachablePortPrefix) && j.expected[len(j.expected)-1].settings[k] == "" {
 			delete(keys, k)
 		}
 	}
@@ -239,12 +239,12 @@ func (j *comparison) findRecreatedResources(now time.Time, got facts) []string {
 	return out
 }
 
-// findDisallowedTargets lists the targets that are not allowed. If several epochs are allowed, a target group may have any
+// findDisallowedTargets lists the targets that are not allowed. If the facts after several acts are allowed, a target group may have any
 // target of one of them, and must have the targets that all of them have.
 func (j *comparison) findDisallowedTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}
-	for _, e := range j.epochs {
+	for _, e := range j.expected {
 		maps.Copy(names, unionOfKeys(e.targets, nil))
 	}
 	for name := range names {

@@ -61,7 +61,7 @@ func TestAttacksFoundByRandomHistories(t *testing.T) {
 	runCase(t, "15-foreign-target-groups/of a member that leaves", open, func(w *testCluster) {
 		n := 0
 		for i, name := range w.targetGroupNames() {
-			if strings.HasPrefix(name, "k8s-blog-extra-") && w.comparison.baseline.epochs[3].targets[name] == nil {
+			if strings.HasPrefix(name, "k8s-blog-extra-") && w.comparison.baseline.factsAfterActs[3].targets[name] == nil {
 				n = i
 			}
 		}

@@ -212,7 +212,7 @@ func (w *testCluster) checkCalls(c baseline, moves int) {
 // the same host and path has a higher priority.
 func (w *testCluster) checkUnreachableRules() {
 	got := w.facts()
-	want := w.comparison.epochs[len(w.comparison.epochs)-1].facts
+	want := w.comparison.expected[len(w.comparison.expected)-1].facts
 	for r, a := range got.answers {
 		if a == want.answers[r] || want.answers[r].isDefault || r.path != "/" {
 			continue

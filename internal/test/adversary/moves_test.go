@@ -138,7 +138,7 @@ func (w *testCluster) placeholders(text string) string {
 func (w *testCluster) targetGroupNames() []string {
 	known := map[string]bool{}
 	if w.comparison != nil {
-		for _, e := range w.comparison.baseline.epochs {
+		for _, e := range w.comparison.baseline.factsAfterActs {
 			for name := range e.targets {
 				known[name] = true
 			}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestInvalidValueBlocksNoValueOfOthers checks that the valid attributes and tags of a member are set although another
+// TestInvalidValueDoesNotBlockOtherMembers checks that the valid attributes and tags of a member are set although another
 // member has an invalid one. AWS rejects a call with an invalid value as a whole.
-func TestInvalidValueBlocksNoValueOfOthers(t *testing.T) {
+func TestInvalidValueDoesNotBlockOtherMembers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, good, state string }{
 		"attributes": {"load-balancer-attributes: no.such.attribute=1", "load-balancer-attributes: idle_timeout.timeout_seconds=90", `"idle_timeout.timeout_seconds":"90"`},

@@ -57,7 +57,7 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	if given.Set {
 		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
 			members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool {
-				return slices.Contains(lb.SecurityGroups, b.LiveBackendSecurityGroup())
+				return slices.Contains(lb.SecurityGroups, b.BackendSecurityGroupID())
 			}))
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
@@ -94,7 +94,7 @@ func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) memb
 		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.RequireAnswer(all, false) }, Value: lb.SecurityGroups}
 	}
 	var own, others []string
-	backend := b.LiveBackendSecurityGroup()
+	backend := b.BackendSecurityGroupID()
 	for _, id := range lb.SecurityGroups {
 		switch {
 		case slices.ContainsFunc(b.Live.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == id }):

@@ -135,7 +135,8 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 		return classification{}
 	}
 	out := classificationFault(ing, finding.NamespaceNotAllowed, classNameField,
-		fmt.Sprintf("IngressClass %q does not admit Ingresses of namespace %q; none of its rules is served", class, ing.Namespace), "use another class, or label the namespace as the class requires")
+		fmt.Sprintf("the namespaceSelector of IngressClassParams %q of IngressClass %q does not match namespace %q; no rule of the Ingress is served", p.Name, class, ing.Namespace),
+		"use another IngressClass, or set the labels of the namespace that the namespaceSelector requires")
 	out.namespaceRefused = ok
 	return out
 }

@@ -50,7 +50,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	withdraw := func(arn string, ref finding.Ref) {
 		w := model.Withdrawal{
 			Object: ref, Field: classNameField, Reason: finding.NamespaceNotAllowed,
-			Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class requires",
+			Message: "the class does not admit Ingresses of this namespace", Fix: "use another IngressClass, or set the labels of the namespace that the namespaceSelector requires",
 		}
 		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.movedAway }) {
 			w.Reason, w.Message, w.Fix = finding.IngressClassInvalid, "the IngressClass belongs to another controller", "restore the IngressClass, or set spec.ingressClassName to a class of this controller"

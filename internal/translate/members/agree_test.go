@@ -372,7 +372,7 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 		})
 	}
 	var unknown Translation
-	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontendNLB() != nil || unknown.LiveBackendSecurityGroup() != "" || unknown.Serves(newTestMember("a/1", "")) {
+	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontendNLB() != nil || unknown.BackendSecurityGroupID() != "" || unknown.Serves(newTestMember("a/1", "")) {
 		t.Error("something is live of what is not known")
 	}
 	if tags := LiveTags(map[string]string{"team": "a", naming.ClusterTag: "c"}); len(tags) != 1 || tags["team"] != "a" || LiveTags(nil) != nil {

@@ -73,8 +73,9 @@ func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	return l.Attributes
 }
 
-// LiveBackendSecurityGroup returns the id of the shared backend security group; "" if there is none, or if it is not known.
-func (t *Translation) LiveBackendSecurityGroup() string {
+// BackendSecurityGroupID returns the ID of the shared backend security group: that of the flags, or the one in AWS;
+// "" if there is none, or if it is not known.
+func (t *Translation) BackendSecurityGroupID() string {
 	if t.BackendSecurityGroup == "" && t.Live != nil && t.Live.Facts.BackendSecurityGroup != nil {
 		return t.Live.Facts.BackendSecurityGroup.ID
 	}

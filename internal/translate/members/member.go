@@ -107,6 +107,7 @@ type Translation struct {
 	// retainedMember is a previous member that is still served and that retains its rights; nil if there is none.
 	// Each value in AWS may have been set by this member or its class.
 	retainedMember *Member
-	// decidingClass names the class parameters that alone decide in isolated tenancy; nil until classDecides is called.
+	// decidingClass names the class parameters that alone set the settings of the load balancer in isolated tenancy; nil
+	// until classDecides is called.
 	decidingClass *finding.Ref
 }
