@@ -393,9 +393,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	case postponed > 0: // the run succeeded; a status that an external actor repeatedly overwrites is written later
 		run.requeueAfter(postponed)
 	case err != nil:
-		waits := out.RetryAfter // a status that cannot be written delays none of the steps that wait
-		out, err = e.failRun(out, ReportPhase, err)
-		out.RetryAfter = waits
+		out.Err, out.FailedPhase = err, ReportPhase // RetryAfter stays, so that no step that waits is delayed
 		return out, err
 	default:
 		reported = true

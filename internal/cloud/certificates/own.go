@@ -173,12 +173,9 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 	return out, nil
 }
 
-// forgetOwnCertificates makes the next run read all lists of certificates again.
-func (c *Certificates) forgetOwnCertificates() {
-	c.WithLock(func() {
-		f := &c.certs
-		f.ownReadAt, f.issuedReadAt, f.publicCertificates.readAt = time.Time{}, time.Time{}, time.Time{}
-	})
+// forgetLists makes the next run read all lists of certificates again. The caller holds the lock of the cache.
+func (k *certificateCache) forgetLists() {
+	k.ownReadAt, k.issuedReadAt, k.publicCertificates.readAt = time.Time{}, time.Time{}, time.Time{}
 }
 
 // RequestCertificate requests a certificate. The idempotency token makes ACM return the same certificate if the answer
@@ -193,7 +190,7 @@ func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCer
 		in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
 	}
 	out, err := c.API.ACM.RequestCertificate(ctx, in)
-	c.forgetOwnCertificates()
+	c.WithLock(c.certs.forgetLists)
 	if err != nil {
 		return plan.StepResult{}, fmt.Errorf("request a certificate for %s: %w", a.Domain, err)
 	}
@@ -212,11 +209,11 @@ func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCerti
 	_, err := c.API.ACM.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
 		if sdk.ClassOf(err) != failure.InUse {
-			c.forgetOwnCertificates()
+			c.WithLock(c.certs.forgetLists)
 		}
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
-	c.forgetOwnCertificates()
+	c.WithLock(c.certs.forgetLists)
 	c.noteWrite(certificateWrite{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, writtenAt: c.Config.Clock.Now()})
 	c.WithLock(func() { delete(c.certs.validations, a.ARN) })
 	return nil

@@ -404,9 +404,7 @@ func (r *Harness) Settle(horizon time.Duration) map[string]error {
 		delete(failed, k.String())
 		if err != nil {
 			failed[k.String()] = err
-			if backOff := p.queue.backOff(k); after <= 0 || backOff < after {
-				after = backOff
-			}
+			after = p.queue.backOff(k, after)
 		} else {
 			p.queue.resetBackOff(k)
 		}

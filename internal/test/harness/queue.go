@@ -104,14 +104,14 @@ func (q *dueQueue) remove(k itemKey) {
 }
 
 // backOff returns the wait after a further failure of an item. The wait doubles with each failure in a row, from 5 ms
-// to 1000 s.
-func (q *dueQueue) backOff(k itemKey) time.Duration {
+// to 1000 s, but is at most requested, unless that is 0.
+func (q *dueQueue) backOff(k itemKey, requested time.Duration) time.Duration {
 	if q.failures == nil {
 		q.failures = map[itemKey]int{}
 	}
 	d := 5 * time.Millisecond << min(q.failures[k], 18)
 	q.failures[k]++
-	return min(d, 1000*time.Second)
+	return min(d, 1000*time.Second, cmp.Or(requested, d))
 }
 
 // resetBackOff forgets the failures of an item.
