@@ -100,10 +100,14 @@ func TestPlanFailsIfABindingCannotBePlanned(t *testing.T) {
 			}
 		}
 		server.forbiddenResources = nil
-		em.Faults().Add(fault.Rule{Operation: "DescribeInstances", Action: fault.Action{Deny: true}})
-		for _, form := range []string{"text", "json"} {
-			if code, out := run("plan", "targetgroupbinding/k8s-shop-web-9ee2ceac59", "-n=shop", "-o="+form); code != 1 || !strings.Contains(out, "# no plan of TargetGroupBinding shop/k8s-shop-web-9ee2ceac59: AWS refuses the call") {
-				t.Errorf("plan as %s: exit %d: %s", form, code, out)
+		for _, operation := range []string{"DescribeTargetHealth", "DescribeInstances"} {
+			em.Faults().ClearRules()
+			em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
+			for _, form := range []string{"text", "json"} {
+				code, out := run("plan", "targetgroupbinding/k8s-shop-web-9ee2ceac59", "-n=shop", "-o="+form)
+				if code != 1 || !strings.Contains(out, "# no plan of TargetGroupBinding shop/k8s-shop-web-9ee2ceac59: AWS refuses the call") {
+					t.Errorf("plan as %s without %s: exit %d: %s", form, operation, code, out)
+				}
 			}
 		}
 		withoutIngress := slices.DeleteFunc(strings.Split(string(data), "---\n"), func(o string) bool { return strings.Contains(o, "kind: Ingress\n") })

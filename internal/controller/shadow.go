@@ -128,6 +128,9 @@ func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) 
 		return queue.NextRun{}, nil
 	}
 	s.metrics.findings.set(k, d.Findings())
+	if d.ReadError != nil {
+		return queue.NextRun{}, s.noteFailure(ctx, key, d.ReadError)
+	}
 	item := ShadowItem{Findings: len(d.Findings())}
 	for _, i := range d.AWSItems() {
 		item.addStep(shadowRuleStep(i))

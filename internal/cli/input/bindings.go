@@ -80,6 +80,8 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 			return out, ctx.Err()
 		case err != nil:
 			out.addFailure("TargetGroupBinding "+key.String(), err)
+		case draft.ReadError != nil:
+			out.addFailure("TargetGroupBinding "+key.String(), draft.ReadError)
 		case ok:
 			out.Bindings = append(out.Bindings, BindingPlan{key, draft.Findings(), planned(draft.AWSItems())})
 		}

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,6 +33,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		return bindingplan.Preview{}, false, err
 	}
 	var first, more []bindingplan.Step
+	var removalError error
 	if addsFinalizer(plan.Steps) {
 		first, f.FinalizerAdded = plan.Steps, true
 		if plan, err = p.makePlan(ctx, f, bindingplan.Make); err != nil {
@@ -56,9 +58,11 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		if err != nil {
 			return bindingplan.Preview{}, false, err
 		}
-		more = removal.Steps
+		more, removalError = removal.Steps, removal.ReadError()
 	}
-	return bindingplan.PreviewOf(f, first, plan, more, changes, opening), true, nil
+	preview := bindingplan.PreviewOf(f, first, plan, more, changes, opening)
+	preview.ReadError = cmp.Or(preview.ReadError, removalError)
+	return preview, true, nil
 }
 
 func addsFinalizer(steps []bindingplan.Step) bool {

@@ -38,6 +38,15 @@ type Plan struct {
 	postponedFor  time.Duration // time until a postponed call may be sent
 }
 
+// ReadError returns the error of a read because of which the plan does not have all changes; nil if it has them. A target
+// group that does not exist is no such error, because it has no targets.
+func (p Plan) ReadError() error {
+	if f := p.endingFailure; p.Err == nil && f != nil && !f.isMissing() {
+		return f.Err
+	}
+	return p.Err
+}
+
 // retry is a request for another run after some time.
 type retry struct {
 	after time.Duration

@@ -165,13 +165,16 @@ type Preview struct {
 	// Rules has the changes of security groups for all bindings. They are shown instead of the step SyncRules.
 	Rules  []SecurityGroupChange
 	Report Report
-	facts  *Facts
+	// ReadError is the error of a read of a fact that the plan needs, so that it is not known what the run changes; nil if
+	// there is none.
+	ReadError error
+	facts     *Facts
 }
 
 // PreviewOf returns the preview of the plan p. before and after are the steps of earlier and later plans of the same run.
 // rules has the changes of security groups, and result is the result of these changes for the binding.
 func PreviewOf(f *Facts, before []Step, p Plan, after []Step, rules []SecurityGroupChange, result RulesResult) Preview {
-	d := Preview{Steps: slices.Concat(before, p.Steps, after), Rules: rules, facts: f}
+	d := Preview{Steps: slices.Concat(before, p.Steps, after), Rules: rules, ReadError: p.ReadError(), facts: f}
 	done := StepResults{RemovalNotNeeded: true, Rules: result, AWSChanged: len(rules) > 0}
 	for _, s := range d.Steps {
 		switch s.Do.(type) {

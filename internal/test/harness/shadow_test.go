@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
@@ -195,6 +197,24 @@ func TestShadowModeForgetsDeletedBindings(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := s.sumOfMetric(t, "fulcrum_findings", "shared"); n != 0 {
 			t.Errorf("the metric has %v findings of the deleted TargetGroupBinding", n)
+		}
+	})
+}
+
+// TestShadowModeReportsUnavailableTargets checks that the report of a shadow controller counts a TargetGroupBinding whose targets
+// AWS does not return as failed, not as unchanged.
+func TestShadowModeReportsUnavailableTargets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
+		settleWithoutErrors(t, r)
+		r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeTargetHealth", Action: fault.Action{Deny: true}})
+		s := startShadow(t, r)
+		defer s.stop()
+		time.Sleep(time.Hour)
+		if report := s.readReport(t); len(report.Changes) != 1 || !strings.Contains(report.Changes[0].Failed, "DescribeTargetHealth") {
+			t.Errorf("the report is %+v", report)
 		}
 	})
 }
