@@ -170,6 +170,10 @@ func TestKubeconfigIsReadFromEnvironment(t *testing.T) {
 		if code != output.ExitChanges || !strings.Contains(out, "+ create load-balancer") {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
+		code, _, stderr = runWithInput(t, "", map[string]string{"KUBECONFIG": path("first")}, slices.Concat([]string{"plan", "--files-only"}, flags)...)
+		if code != output.ExitFailed || !strings.Contains(stderr, "--files-only needs the objects of files; name them with -f") {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
 	})
 	home := writeTempFiles(t, map[string]string{".kube/config": kubeconfigOf(first)})
 	t.Run("home", func(t *testing.T) {

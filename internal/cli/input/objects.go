@@ -33,6 +33,9 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if d.Offline && len(d.Files) == 0 {
 		return nil, errors.New("--offline needs the objects of files; name them with -f")
 	}
+	if d.FilesOnly && len(d.Files) == 0 {
+		return nil, errors.New("--files-only needs the objects of files; name them with -f")
+	}
 	d.FilesOnly = d.FilesOnly || d.Offline
 	files, err := d.readFiles(stdin, notes)
 	if err != nil {
@@ -172,7 +175,7 @@ func filesOf(arg string) ([]string, error) {
 // readCluster copies from a cluster into store the objects that translators read, except for Secrets, which are later read
 // one by one. If no cluster is configured, it returns an error unless files are given.
 func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes io.Writer) error {
-	if d.FilesOnly && len(d.Files) > 0 {
+	if d.FilesOnly {
 		return nil
 	}
 	rc, err := ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
