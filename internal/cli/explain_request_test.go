@@ -17,16 +17,17 @@ func TestExplainRequestShowsSourceOfHost(t *testing.T) {
 	nlb := func(i int, annotations string) string {
 		return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: lb-%d, namespace: shop, annotations: {%s}}\nspec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [{port: 80, nodePort: %d}]}\n", i, annotations, 31000+i)
 	}
-	for i := range 12 {
+	for i := range 11 {
 		objects = append(objects, nlb(i, ""))
 	}
-	objects = append(objects, nlb(12, "external-dns.alpha.kubernetes.io/hostname: 'a.example.com, Mail.example.com.'"))
+	objects = append(objects, nlb(11, "external-dns.kubernetes.io/hostname: new.example.com"), nlb(12, "external-dns.alpha.kubernetes.io/hostname: 'a.example.com, Mail.example.com.'"))
 	for host, want := range map[string]struct {
 		blocks []string // the first two lines of each
 		line   string
 	}{
 		"shop.example.com": {[]string{"\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  listed because of host shop.example.com\n"}, "\n13 load balancers take any host on this port, among them Service shop/lb-0, Service shop/lb-1, Service shop/lb-10, and 10 more; to see the answer of one load balancer"},
 		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, among them "},
+		"new.example.com":  {[]string{", listener TCP:80\n  listed because of annotation external-dns.kubernetes.io/hostname of Service shop/lb-11\n"}, "\n12 load balancers take any host on this port, among them "},
 		"none.example.com": {nil, "\n13 load balancers take any host on this port, among them "},
 	} {
 		code, out, stderr := runWithInput(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/", "-f=-"}, flags)...)

@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hostnameAnnotation is the annotation in which external-dns finds the hostnames for a load balancer.
-const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
+// hostnameAnnotations are the annotations in which external-dns finds the hostnames for a load balancer. It reads the second
+// one before version 0.22, and later with --enable-legacy-annotation-prefix.
+var hostnameAnnotations = []string{"external-dns.kubernetes.io/hostname", "external-dns.alpha.kubernetes.io/hostname"}
 
 // hostNamedBy describes what names the host of the request, or returns "" if the load balancer accepts requests for any
 // host. It considers the rules of all listeners, because a listener that redirects to another port has no rules. It also
@@ -27,8 +28,8 @@ func (a *answerCollector) hostNamedBy(answer requestAnswer, d engine.Draft, list
 		if err != nil || obj == nil {
 			continue
 		}
-		if hasHostnameAnnotation(obj, a.Host) {
-			return fmt.Sprintf("annotation %s of %s", hostnameAnnotation, m.Ref)
+		if key := annotationWithHost(obj, a.Host); key != "" {
+			return fmt.Sprintf("annotation %s of %s", key, m.Ref)
 		}
 	}
 	for _, l := range listeners {
@@ -74,12 +75,15 @@ func matchingHostPattern(r model.Rule, req model.Request) string {
 	return ""
 }
 
-// hasHostnameAnnotation reports whether an object has the external-dns annotation with the given host.
-func hasHostnameAnnotation(obj cluster.Object, host string) bool {
-	for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
-		if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, host) {
-			return true
+// annotationWithHost returns the key of the external-dns annotation of an object that has the given host, or "" if there is
+// none.
+func annotationWithHost(obj cluster.Object, host string) string {
+	for _, key := range hostnameAnnotations {
+		for name := range strings.SplitSeq(obj.GetAnnotations()[key], ",") {
+			if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, host) {
+				return key
+			}
 		}
 	}
-	return false
+	return ""
 }

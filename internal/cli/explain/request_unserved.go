@@ -109,8 +109,8 @@ func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 			return fmt.Sprintf(field, i)
 		}
 	}
-	if hasHostnameAnnotation(obj, a.Host) {
-		return "annotation " + hostnameAnnotation
+	if key := annotationWithHost(obj, a.Host); key != "" {
+		return "annotation " + key
 	}
 	return ""
 }
