@@ -57,7 +57,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 | all others that AWS SDKs read | credentials, proxies, bundles of certificate authorities, FIPS and dual-stack endpoints |
 | ` + "`NODENAME`" + ` | the instance whose VPC is used, if neither flags nor the instance metadata give one |
 | ` + "`KUBERNETES_SERVICE_HOST`, `KUBERNETES_SERVICE_PORT`" + ` | the API server, inside a cluster |
-| ` + "`KUBECONFIG`" + ` | the kubeconfig, outside a cluster, if ` + "`--kubeconfig`" + ` is empty |
+| ` + "`KUBECONFIG`" + ` | the kubeconfig, also in a pod, if ` + "`--kubeconfig`" + ` is empty |
 `)
 	return b.String()
 }
