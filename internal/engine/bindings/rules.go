@@ -209,6 +209,20 @@ func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string
 		return false, false, err
 	}
 	defer end()
+	if changed, looked, err = r.changeToDesiredRules(ctx, group, age); err != nil && r.Cloud.Class(err) == failure.Conflict {
+		// The rules differ from what was read: another program changed them, or the answer to an earlier attempt was lost.
+		var again bool
+		again, looked, err = r.changeToDesiredRules(ctx, group, age)
+		changed = changed || again
+	}
+	if err == nil {
+		r.sharedRules.noteSynced(key, group)
+	}
+	return changed, looked, err
+}
+
+// changeToDesiredRules reads a security group, and changes its rules. The caller has the lock of the security group.
+func (r ruleSyncer) changeToDesiredRules(ctx context.Context, group string, age time.Duration) (changed, looked bool, err error) {
 	groups, err := r.readSecurityGroups(ctx, r.sharedRules.knownSecurityGroups(), age)
 	if err != nil {
 		return false, false, err
@@ -220,9 +234,6 @@ func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string
 		if c := r.sharedRules.changeOf(g, r.ruleOptions()); !c.Empty() {
 			changed, err = r.changeSecurityGroup(ctx, c)
 		}
-	}
-	if err == nil {
-		r.sharedRules.noteSynced(key, group)
 	}
 	return changed, true, err
 }

@@ -1,6 +1,7 @@
 package bindings_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -131,4 +132,35 @@ func TestMissingENIOfANewPodIsReadAgain(t *testing.T) {
 		t.Errorf("once it is shown: %v, %q", out.Findings, w.readyStatus("a"))
 	}
 	checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+}
+
+// lostAnswerAWS is a fakeAWS that carries out the first change of rules and answers that the rule already exists, as AWS
+// answers the second attempt of a call whose first answer was lost.
+type lostAnswerAWS struct {
+	*fakeAWS
+	lost bool
+}
+
+func (a *lostAnswerAWS) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
+	err := a.fakeAWS.ChangeEndpointRules(ctx, group, authorize, revoke)
+	if !a.lost {
+		a.lost = true
+		return classedError{failure.Conflict, "InvalidPermission.Duplicate"}
+	}
+	return err
+}
+
+// TestLostAnswerToARuleChangeIsNotReported checks that a rule is not reported as missing if AWS says that it exists.
+func TestLostAnswerToARuleChangeIsNotReported(t *testing.T) {
+	w := newHarness(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+	aws := &lostAnswerAWS{w.aws, true}
+	w.conf.Cloud = aws
+	w.restart()
+	w.run("a")
+	w.putObjects(serviceDoc("other", "ClusterIP"), podDocs("other", p2), bindingDoc("b", "other", "ip", 9090))
+	aws.lost = false
+	if out := w.run("b"); len(out.Findings) > 0 {
+		t.Errorf("findings %v", out.Findings)
+	}
+	checkEqual(t, "rules", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
 }
