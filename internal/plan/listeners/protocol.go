@@ -7,7 +7,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
@@ -50,13 +49,16 @@ func (p *listenerPlanner) changeToHTTPSFirst() {
 	p.listener.Live = &live
 }
 
-// removesTLSLast reports whether an HTTPS listener that is to become an HTTP listener must keep its protocol until its rules
-// are changed. This is the case if its rules or default actions have actions that only HTTPS listeners can have.
-func removesTLSLast(l *resolved.Listener) bool {
+// changesToHTTPLast reports whether an HTTPS listener that is to become an HTTP listener must keep its protocol until its rules
+// are changed. This is the case if its rules or default actions have actions or target groups that only HTTPS listeners can
+// have.
+func (p *listenerPlanner) changesToHTTPLast() bool {
+	l := p.listener
 	if l.Live == nil || l.Desired.TLS != nil || l.IsNetwork() || l.Live.Protocol == l.Desired.Protocol() {
 		return false
 	}
-	return needsTLS(l.Live.Default) || slices.ContainsFunc(l.Live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
+	needs := func(actions []model.Action) bool { return needsTLS(actions) || p.NeedsHTTPS(actions) }
+	return needs(l.Live.Default) || slices.ContainsFunc(l.Live.Rules, func(r observed.Rule) bool { return needs(r.Actions) })
 }
 
 // needsTLS reports whether one of the actions is possible only on HTTPS listeners.

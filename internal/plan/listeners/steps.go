@@ -76,7 +76,7 @@ type listenerPlanner struct {
 
 // resolve decides which changes of the listener and its rules are made in this run.
 func (p *listenerPlanner) resolve() {
-	p.removesTLSLast = removesTLSLast(p.listener)
+	p.removesTLSLast = p.changesToHTTPLast()
 	if p.listener.Live != nil {
 		p.changeToHTTPSFirst()
 		p.resolveDefaultAction()

@@ -53,7 +53,8 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 		}
 	}
 	sticky, byApplication := t.stickinessOf(w, h)
-	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardTargetGroups || byApplication || t.IsHealthReadDone(pending) && !t.HasServingTargetGroup(old) {
+	cannotShare := byApplication || t.needsOtherActionsRemoved(want, have)
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardTargetGroups || cannotShare || t.IsHealthReadDone(pending) && !t.HasServingTargetGroup(old) {
 		return want, nil
 	}
 	staged := model.Forward{Stickiness: h.Stickiness}
@@ -125,15 +126,40 @@ func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
 	return out
 }
 
+// NeedsHTTPS reports whether actions forward to a target group of the stack with protocol version HTTP2 or GRPC. AWS accepts
+// such a target group only on HTTPS listeners, and only in a rule without other actions.
+func (t *Traffic) NeedsHTTPS(actions []model.Action) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool {
+		version := ""
+		if w := t.DesiredTargetGroups[g.Group.ID]; w != nil {
+			version = w.ProtocolVersion
+		}
+		arn := t.TargetGroupARN(g.Group)
+		for _, live := range t.Have.TargetGroups {
+			if live.ARN == arn {
+				version = live.ProtocolVersion
+			}
+		}
+		return version == "HTTP2" || version == "GRPC"
+	})
+}
+
+// needsOtherActionsRemoved reports whether have has actions, such as an authentication, beside which AWS does not accept the
+// target groups of want.
+func (t *Traffic) needsOtherActionsRemoved(want, have []model.Action) bool {
+	return len(have) > 1 && t.NeedsHTTPS(want)
+}
+
 // CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both want and have, because one
-// of them uses a cookie of the application. Traffic then cannot shift within one rule.
+// of them uses a cookie of the application, or because have has actions beside which AWS does not accept the target groups
+// of want. Traffic then cannot shift within one rule.
 func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
 		return false
 	}
 	_, application := t.stickinessOf(w, h)
-	return application && !equal.SameActions(want, have, t.TargetGroupARN)
+	return (application || t.needsOtherActionsRemoved(want, have)) && !equal.SameActions(want, have, t.TargetGroupARN)
 }
 
 // ShiftDefault returns the default actions of a listener to set in this run, and the wait for the desired ones. See Shift.

@@ -50,3 +50,47 @@ func TestStickyTargetGroupIsReplaced(t *testing.T) {
 		})
 	}
 }
+
+// TestProtocolVersionChangesWithoutRefusal checks edits that change the protocol version of target groups together with
+// authentication or with the protocol of the listener. AWS accepts a target group for GRPC only on HTTPS listeners, and only
+// without authentication, also while traffic moves to it or away from it.
+func TestProtocolVersionChangesWithoutRefusal(t *testing.T) {
+	t.Parallel()
+	login := []string{"auth-type", "oidc", "auth-idp-oidc", oidcConfiguration}
+	for name, c := range map[string]struct {
+		first []string // annotations
+		edit  func(annotations map[string]string)
+		want  string // protocol version of the target group
+	}{
+		"authentication to GRPC": {login, func(annotations map[string]string) {
+			annotations[annotationPrefix+"auth-type"] = "none"
+			annotations[annotationPrefix+"backend-protocol-version"] = "GRPC"
+		}, "GRPC"},
+		"GRPC to HTTP without TLS": {[]string{"backend-protocol-version", "GRPC"}, func(annotations map[string]string) {
+			delete(annotations, annotationPrefix+"backend-protocol-version")
+			annotations[annotationPrefix+"listen-ports"] = `[{"HTTP":443}]`
+		}, "HTTP1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				secure := append([]string{"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"]}, c.first...)
+				r.Apply(shop, clientSecret("one"), readyPods("web", podAddresses[:3]...), webIngress(ingressAnnotations(secure...), "/=web"))
+				r.advanceTime(5 * time.Minute)
+				r.editIngress("web", func(ing *networkingv1.Ingress) { c.edit(ing.Annotations) })
+				r.advanceTime(10 * time.Minute)
+				for _, line := range r.State() {
+					if strings.HasPrefix(line, "target-group [") && !strings.Contains(line, `"`+c.want+`"`) {
+						t.Errorf("want only %s in\n%s", c.want, line)
+					}
+				}
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
+						t.Error(e.Message)
+					}
+				}
+			})
+		})
+	}
+}
