@@ -206,6 +206,11 @@ func rootKindsOf(frontends engine.Frontends) []cluster.Kind {
 	return slices.Compact(out)
 }
 
+// Tenant implements queue.Reconciler.
+func (s *stackReconciler) Tenant(id model.StackID) string {
+	return ownership.Tenant(s.cluster.View().CacheOnly(), id)
+}
+
 // Reconcile implements queue.Reconciler.
 func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.NextRun, error) {
 	s.metrics.topConsumers.countRun(id.Kind.ConsumerName(), id.Namespace, id.Name)
@@ -213,7 +218,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 		s.cluster.Store.Persist(ctx) // stores that objects have left stacks, before the run depends on it
 	}
 	began := time.Now()
-	out, err := s.engine.Reconcile(ctx, id)
+	out, err := s.engine.Reconcile(model.WithTenant(ctx, s.Tenant(id)), id)
 	if id.Kind.HasAccelerator() {
 		s.metrics.recordPhase(id.Kind.ControllerName(), "run", time.Since(began))
 	}

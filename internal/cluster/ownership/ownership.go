@@ -1,7 +1,9 @@
 package ownership
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -35,6 +37,25 @@ func FullStackID(v *cluster.View, id model.StackID) model.StackID {
 		}
 	}
 	return id
+}
+
+// Tenant returns the name of the tenant of a stack. Tenants share workers and calls to AWS equally. It is the namespace of the
+// stack. For an IngressGroup it has the namespaces of all members, so that a namespace gets no larger share with many
+// IngressGroups of its own, and none of the share of the others with an IngressGroup that it joins.
+func Tenant(v *cluster.View, id model.StackID) string {
+	if id.Namespace != "" {
+		return id.Namespace
+	}
+	kind, namespaces := RootKind(id.Kind), map[string]bool{}
+	for _, q := range []cluster.Query{{Kind: kind, Index: cluster.IngressByGroupName, Value: id.Name}, {Kind: kind, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)}} {
+		for _, obj := range cluster.List[cluster.Object](v, q) {
+			namespaces[obj.GetNamespace()] = true
+		}
+	}
+	if len(namespaces) == 0 {
+		return "group " + id.Name
+	}
+	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")
 }
 
 // ClaimedStacks returns the stacks whose finalizers an object has, or had until another client removed them.

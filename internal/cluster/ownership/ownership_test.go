@@ -125,3 +125,26 @@ func TestHasMemberInNamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestTenantOfAnIngressGroupIsItsNamespaces checks that an IngressGroup whose members are all in one namespace counts for this
+// namespace, and one with members of several namespaces for none of them.
+func TestTenantOfAnIngressGroupIsItsNamespaces(t *testing.T) {
+	member := func(namespace, name, group string) string {
+		return "kind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {namespace: " + namespace + ", name: " + name + ", annotations: {alb.ingress.kubernetes.io/group.name: " + group + "}}\n---\n"
+	}
+	leaving := "kind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {namespace: bank, name: old, finalizers: [group.ingress.k8s.aws/left]}\n"
+	v := newView(t, member("shop", "a", "own")+member("shop", "b", "own")+member("shop", "c", "shared")+member("bank", "d", "shared")+member("shop", "e", "left")+leaving)
+	for want, id := range map[string]model.StackID{
+		"shop":       {Kind: model.Ingress, Name: "own"},
+		"bank,shop":  {Kind: model.Ingress, Name: "shared"},
+		"group none": {Kind: model.Ingress, Name: "none"},
+		"mail":       {Kind: model.Service, Namespace: "mail", Name: "web"},
+	} {
+		if got := ownership.Tenant(v, id); got != want {
+			t.Errorf("%s: tenant %q, want %q", id, got, want)
+		}
+	}
+	if got := ownership.Tenant(v, model.StackID{Kind: model.Ingress, Name: "left"}); got != "bank,shop" {
+		t.Errorf("with a member that leaves: tenant %q", got)
+	}
+}

@@ -15,13 +15,13 @@ type items[K comparable] struct {
 
 	mu           sync.Mutex
 	queued       map[K]queuedItem
-	openItems    map[K]struct{}
+	openItems    map[K]string   // the tenant of each open item
 	openByTenant map[string]int // open items by tenant
 	lastFailure  map[K]string   // text of the error of the last failed run
 }
 
 func newItems[K comparable](l Controller[K]) *items[K] {
-	return &items[K]{controller: l, queued: map[K]queuedItem{}, openItems: map[K]struct{}{}, openByTenant: map[string]int{}, lastFailure: map[K]string{}}
+	return &items[K]{controller: l, queued: map[K]queuedItem{}, openItems: map[K]string{}, openByTenant: map[string]int{}, lastFailure: map[K]string{}}
 }
 
 // queuedItem is the record of an item in the queue.
@@ -93,11 +93,13 @@ const (
 // it runs again soon. Each other open item of the tenant lowers the priority by one, up to maxTenantPenalty, so that a
 // tenant with many changes does not delay all others.
 func (s *items[K]) addOpenItem(k K, priority int) int {
+	tenant := s.controller.Reconciler.Tenant(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.controller.Reconciler.Tenant(k)
-	if _, ok := s.openItems[k]; !ok {
-		s.openItems[k] = struct{}{}
+	t, ok := s.openItems[k]
+	if !ok {
+		t = tenant
+		s.openItems[k] = t
 		s.openByTenant[t]++
 	}
 	return priority - min(s.openByTenant[t]-1, maxTenantPenalty)
@@ -107,11 +109,11 @@ func (s *items[K]) addOpenItem(k K, priority int) int {
 func (s *items[K]) removeOpenItem(k K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.openItems[k]; !ok {
+	t, ok := s.openItems[k]
+	if !ok {
 		return
 	}
 	delete(s.openItems, k)
-	t := s.controller.Reconciler.Tenant(k)
 	if s.openByTenant[t]--; s.openByTenant[t] == 0 {
 		delete(s.openByTenant, t)
 	}
