@@ -156,8 +156,8 @@ spec: {targetReference: {name: web}, defaultConfiguration: {tags: {%[1]s}}}
 	}
 }
 
-// TestRepeatedEntriesOfConfigurationsAreLimited checks that the attributes and the node labels of a TargetGroupConfiguration,
-// which each target group repeats, are limited.
+// TestRepeatedEntriesOfConfigurationsAreLimited checks that the attributes, the node labels and the tags of a
+// TargetGroupConfiguration, which each target group repeats, are limited.
 func TestRepeatedEntriesOfConfigurationsAreLimited(t *testing.T) {
 	entries := func(n int, format string) string {
 		var out []string
@@ -169,6 +169,7 @@ func TestRepeatedEntriesOfConfigurationsAreLimited(t *testing.T) {
 	for name, configuration := range map[string]func(n int) string{
 		"attributes": func(n int) string { return "targetGroupAttributes: [" + entries(n, "{key: k%d, value: v}") + "]" },
 		"labels":     func(n int) string { return "nodeSelector: {matchLabels: {" + entries(n, "k%d: v") + "}}" },
+		"tags":       func(n int) string { return "tags: {" + entries(n, "k%d: v") + "}" },
 		"expressions": func(n int) string {
 			return "nodeSelector: {matchExpressions: [{key: k, operator: In, values: [" + entries(n, "v%d") + "]}]}"
 		},

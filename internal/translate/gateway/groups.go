@@ -125,11 +125,11 @@ func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targ
 // findings about values that are not valid.
 func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
-	if n := max(len(of.TargetGroupAttributes), selectorSize(of.NodeSelector)); n > settings.MaxRepeatedEntries {
+	if n := max(len(of.TargetGroupAttributes), selectorSize(of.NodeSelector), len(valueOr(of.Tags, nil))); n > settings.MaxRepeatedEntries {
 		found.Add(finding.Finding{
 			Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%d entries in targetGroupAttributes or nodeSelector exceed the limit of %d entries; what exists in AWS stays unchanged", n, settings.MaxRepeatedEntries),
-			Fix:     "name fewer attributes or labels in the TargetGroupConfiguration",
+			Message: fmt.Sprintf("%d entries in targetGroupAttributes, nodeSelector or tags exceed the limit of %d entries; what exists in AWS stays unchanged", n, settings.MaxRepeatedEntries),
+			Fix:     "name fewer attributes, labels or tags in the TargetGroupConfiguration",
 		})
 		return assemble.TargetGroupRequest{}, found
 	}

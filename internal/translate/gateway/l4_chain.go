@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
 // albTargetGroup returns the target group whose target is the application load balancer of another Gateway. held is true
@@ -97,6 +98,9 @@ func (t networkListenerBuilder) buildALBTargetGroup(backend finding.Ref, port in
 	}
 	if of.Protocol != nil && *of.Protocol != "TCP" {
 		return fault(fmt.Sprintf("protocol %q is not TCP, which target groups for application load balancers require", *of.Protocol), "remove protocol from the TargetGroupConfiguration")
+	}
+	if n := len(valueOr(of.Tags, nil)); n > settings.MaxRepeatedEntries {
+		return fault(fmt.Sprintf("%d tags exceed the limit of %d entries", n, settings.MaxRepeatedEntries), "name fewer tags in the TargetGroupConfiguration")
 	}
 	id := fmt.Sprint(port)
 	g := model.TargetGroup{

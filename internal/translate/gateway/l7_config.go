@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -23,6 +24,8 @@ func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
 // ruleConfig has the settings that a ListenerRuleConfiguration sets for a rule.
 type ruleConfig struct {
 	name string
+	// fault is the reason why the settings are not read, and rules with the configuration are held; nil if there is none.
+	fault error
 	// authentication is the action that authenticates requests before the last action; nil if there is none.
 	// authenticationHeld reports whether it cannot be built because its Secret cannot be read.
 	authentication     model.Action
@@ -59,6 +62,9 @@ func (t ruleConfigBuilder) readRuleConfig(obj cluster.Object, named []gwv1.Local
 	if !ok {
 		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+finding.TruncateValue(name)), "create it, or correct the name")
 	}
+	if err := checkRuleConfigSize(c.Spec); err != nil {
+		return &ruleConfig{name: namespace + "/" + name, fault: err}, true
+	}
 	out = &ruleConfig{name: namespace + "/" + name, conditions: c.Spec.Conditions}
 	if c.Spec.Tags != nil {
 		out.tags = *c.Spec.Tags
@@ -67,6 +73,30 @@ func (t ruleConfigBuilder) readRuleConfig(obj cluster.Object, named []gwv1.Local
 		t.readAction(out, a, at)
 	}
 	return out, true
+}
+
+// checkRuleConfigSize returns an error if a ListenerRuleConfiguration has more tags, address ranges or values of token claims
+// than settings.MaxRepeatedEntries, because each rule repeats them.
+func checkRuleConfigSize(spec gwconfig.ListenerRuleConfigurationSpec) error {
+	ranges, values := 0, 0
+	for _, c := range spec.Conditions {
+		if c.SourceIPConfig != nil {
+			for _, v := range c.SourceIPConfig.Values {
+				ranges += 1 + strings.Count(v, ",")
+			}
+		}
+	}
+	for _, a := range spec.Actions {
+		if a.JWTValidationConfig != nil {
+			for _, claim := range a.JWTValidationConfig.AdditionalClaims {
+				values += max(1, len(claim.Values))
+			}
+		}
+	}
+	if n := max(len(valueOr(spec.Tags, nil)), ranges, values); n > settings.MaxRepeatedEntries {
+		return fmt.Errorf("%d tags, address ranges or claim values exceed the limit of %d entries", n, settings.MaxRepeatedEntries)
+	}
+	return nil
 }
 
 // readAction adds the settings in one action of a ListenerRuleConfiguration to out.
@@ -158,10 +188,13 @@ func (t ruleConfigBuilder) readSecret(namespace, name string) (*corev1.Secret, b
 }
 
 // clientConditions returns the conditions on client addresses that apply to a match. fault is not nil if an address range is
-// not valid. c can be nil.
+// not valid, or if c has a fault. c can be nil.
 func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault error) {
-	if c == nil {
+	switch {
+	case c == nil:
 		return nil, nil
+	case c.fault != nil:
+		return nil, c.fault
 	}
 	for _, x := range c.conditions {
 		if x.SourceIPConfig == nil || !appliesToMatch(x, m.index) {

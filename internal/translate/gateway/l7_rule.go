@@ -37,7 +37,7 @@ func (t *translation) buildRule(p *port, u *ruleInput) model.Rule {
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
 			Message: err.Error() + "; an existing rule stays unchanged, and requests for a new rule are answered with 503",
-			Fix:     "correct the condition of ListenerRuleConfiguration " + config.name,
+			Fix:     "correct ListenerRuleConfiguration " + config.name,
 		})
 		r.Held = model.HeldInvalid
 	}

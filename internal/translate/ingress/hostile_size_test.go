@@ -87,6 +87,15 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		"invalid paths times hosts of others": hosts + ingressOfSize("ns", "a", []string{`{host: a.example.com, http: {paths: [` +
 			strings.Join(numberedTexts(3900, `{path: "/*%d", pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}`), ", ") + `]}}`}),
 		"members without an order times hosts of others": hosts + each(1500, func(i int) string { return ingressOfSize("ns", fmt.Sprint("a", i), one, "group.order", "x") }),
+		"tags of a Service times its ports": ingressOfSize("ns", "a", []string{`{host: a.example.com, http: {paths: [` +
+			strings.Join(numberedTexts(1000, `{path: /p%[1]d, pathType: Prefix, backend: {service: {name: tagged, port: {number: %[1]d}}}}`), ", ") + `]}}`}) + `
+---
+apiVersion: v1
+kind: Service
+metadata: {name: tagged, namespace: ns, annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/tags: "` +
+			strings.Join(numberedTexts(2000, "aws:k%d=v"), ",") + `"}}
+spec: {ports: [` + strings.Join(numberedTexts(1000, "{name: p%[1]d, port: %[1]d}"), ", ") + `]}
+`,
 		"members times attributes": each(200, func(i int) string {
 			return ingressOfSize("ns", fmt.Sprint("a", i), one, "load-balancer-attributes", strings.Join(numberedTexts(200, fmt.Sprintf("k%d-%%d=v", i)), ","))
 		}),

@@ -201,9 +201,13 @@ func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
 	return in
 }
 
-// ParseService parses those annotations of a Service that configure it as a backend of an Ingress.
+// ParseService parses those annotations of a Service that configure it as a backend of an Ingress. More than
+// MaxRepeatedEntries tags are a fault, because each target group of the Service has them.
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	var in Ingress
 	readAnnotations(&in, backendTable, annotations, object)
+	if err := checkRepeatedEntries(len(in.Tags.Value)); err != nil {
+		in.Tags = Opt[map[string]string]{Fault: err, Origin: in.Tags.Origin}
+	}
 	return in.Backend
 }

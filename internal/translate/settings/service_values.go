@@ -31,9 +31,9 @@ func checkPreserveClientIP(m map[string]string) error {
 }
 
 // parsePortAttributes parses a map, and leaves out keys with an empty value. For these keys, the port has the attribute that
-// is set for all ports.
+// is set for all ports. The weighted backends with this port repeat the map.
 func parsePortAttributes(raw string) (map[string]string, error) {
-	m, err := ParseMap(raw)
+	m, err := parseRepeatedMap(raw)
 	if err != nil {
 		return nil, err
 	}

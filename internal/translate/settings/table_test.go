@@ -191,4 +191,14 @@ func TestRepeatedEntriesAreLimited(t *testing.T) {
 	if labels.Target.NodeLabels.Fault == nil {
 		t.Error("labels of nodes of a Service are not limited")
 	}
+	attributes := ParseLoadBalancerService(map[string]string{ServicePrefix + "aws-load-balancer-target-group-attributes.80": entries(MaxRepeatedEntries+1, "a%d=b", ",")}, webIngress)
+	if attributes.Target.PortAttributes["80"].Fault == nil {
+		t.Error("attributes of a port of a Service are not limited")
+	}
+	for n, want := range map[int]bool{MaxRepeatedEntries: false, MaxRepeatedEntries + 1: true} {
+		tags := ParseService(map[string]string{Prefix + "tags": entries(n, "a%d=b", ",")}, webIngress).Tags
+		if got := tags.Fault != nil; got != want || got == tags.Set {
+			t.Errorf("%d tags of a Service behind an Ingress: fault is %t", n, got)
+		}
+	}
 }
