@@ -110,3 +110,24 @@ func setIDs(actions []model.Action, ids map[string]string) {
 		}
 	}
 }
+
+// MaxNamedTargetGroups is the maximum number of target groups that the members of a namespace may reference by name or ARN.
+// Each reference costs an AWS call. AWS permits this number of target groups on a load balancer.
+const MaxNamedTargetGroups = 100
+
+// NamedTargetGroups has the names and ARNs by which the members of each namespace reference target groups.
+type NamedTargetGroups map[string]map[string]bool
+
+// Add adds ref, the name or ARN of a target group, to those of a namespace. It returns false if the namespace already has
+// MaxNamedTargetGroups others.
+func (n NamedTargetGroups) Add(namespace, ref string) bool {
+	of := n[namespace]
+	if of == nil {
+		of = map[string]bool{}
+		n[namespace] = of
+	}
+	if len(of) < MaxNamedTargetGroups {
+		of[ref] = true
+	}
+	return of[ref]
+}

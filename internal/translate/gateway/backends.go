@@ -97,6 +97,20 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
+// namedTargetGroup returns the target group that a backend of a route references by name. It reports a target group that
+// exceeds the maximum for the routes of the namespace, and returns false.
+func (t targetGroupBuilder) namedTargetGroup(ref gwv1.BackendRef, at finding.Origin) (model.GroupRef, bool) {
+	if t.namedTargetGroups.Add(at.Object.Namespace, string(ref.Name)) {
+		return model.GroupRef{Name: string(ref.Name)}, true
+	}
+	t.Found.Add(finding.Finding{
+		Object: at.Object, Field: at.Field, Reason: finding.GatewayTooLarge, Blocks: finding.BlocksRule,
+		Message: fmt.Sprintf("the routes of namespace %q name more than %d target groups, which is the maximum of a load balancer; what exists in AWS stays unchanged, and a new rule or listener is not served", at.Object.Namespace, assemble.MaxNamedTargetGroups),
+		Fix:     "name fewer target groups, or use several Gateways",
+	})
+	return model.GroupRef{}, false
+}
+
 // weightedGroups returns the target groups of backends with their weights, and reports whether a weight is above 0. groups
 // has the target group of each backend; it is empty for backends that cannot be used. A backend without a weight has weight
 // 1. The weights of backends with the same target group add up, because AWS refuses an action with a target group twice. The

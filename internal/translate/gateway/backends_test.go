@@ -191,3 +191,32 @@ spec: {targetReference: {name: web}, defaultConfiguration: {%s}}
 		}
 	}
 }
+
+// TestNamedTargetGroupsOfANamespaceAreLimited checks that the routes of a namespace can name a limited number of target groups
+// of other owners, each of which costs an AWS call, and that rules and listeners with others are held.
+func TestNamedTargetGroupsOfANamespaceAreLimited(t *testing.T) {
+	var docs strings.Builder
+	docs.WriteString(repeatedBackends)
+	for route := range 11 {
+		fmt.Fprintf(&docs, "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: a, name: named%d}\nspec:\n  parentRefs: [{name: edge}]\n  rules:\n", route)
+		for rule := range 10 {
+			fmt.Fprintf(&docs, "  - {matches: [{path: {value: /p%[1]d-%[2]d}}], backendRefs: [{group: gateway.k8s.aws, kind: TargetGroupName, name: n%[1]d-%[2]d}]}\n", route, rule)
+		}
+	}
+	f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
+	stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs.String()), model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
+	held, reported := 0, 0
+	for _, r := range stack.LoadBalancer.Listeners[0].Rules {
+		if r.Held != 0 {
+			held++
+		}
+	}
+	for _, x := range found {
+		if x.Reason == finding.GatewayTooLarge {
+			reported++
+		}
+	}
+	if asked := len(stack.Questions()); held != 11 || reported != 12 || asked > assemble.MaxNamedTargetGroups+10 { // route r names one more, twice
+		t.Errorf("%d rules are held, %d findings, %d questions", held, reported, asked)
+	}
+}

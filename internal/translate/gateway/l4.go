@@ -171,7 +171,8 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 		handle, ok := targetGroupBuilder(t).requestTargetGroup(a)
 		return model.GroupRef{ID: handle}, ok, !ok
 	case targetGroupBackend:
-		return model.GroupRef{Name: string(ref.Name)}, true, false
+		group, ok := targetGroupBuilder(t).namedTargetGroup(ref, at)
+		return group, ok, !ok
 	case gatewayBackend:
 		return t.albTargetGroup(p, route.Object, ref, at)
 	default:

@@ -245,7 +245,11 @@ func (b *ruleBuilder) backendTargetGroup(ref gwv1.BackendRef, at finding.Origin)
 		}
 		return model.GroupRef{ID: handle}, true, 0
 	case targetGroupBackend:
-		return model.GroupRef{Name: string(ref.Name)}, true, 0
+		group, ok := targetGroupBuilder{b.translation}.namedTargetGroup(ref, at)
+		if !ok {
+			return model.GroupRef{}, false, model.HeldInvalid
+		}
+		return group, true, 0
 	default:
 		b.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("application load balancers cannot forward to backends of kind %q", finding.TruncateValue(kind)), "name a Service, or a TargetGroupName")
 		return model.GroupRef{}, false, 0

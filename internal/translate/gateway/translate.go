@@ -68,9 +68,10 @@ type translation struct {
 	config            gatewayconfig.Configuration
 	set               gatewayconfig.Settings
 	// member is the Gateway, the only member of the stack.
-	member       *members.Member
-	attached     attach.Result
-	targetGroups assemble.TargetGroups
+	member            *members.Member
+	attached          attach.Result
+	targetGroups      assemble.TargetGroups
+	namedTargetGroups assemble.NamedTargetGroups
 	// targetConfigs has the merged configuration of target groups for each backend, so that it is read once.
 	targetConfigs map[backendKey]gatewayconfig.Targets
 	// httpsRoutes has the indexes, in attached.Routes, of routes that are attached to HTTPS listeners.
@@ -114,7 +115,7 @@ func (t *translation) setPreserveHost() {
 // loadConfiguration reads the configuration of the Gateway, sets the member, and reports values that are not valid.
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
-	t.heldCertificates = map[*attach.Listener][]string{}
+	t.heldCertificates, t.namedTargetGroups = map[*attach.Listener][]string{}, assemble.NamedTargetGroups{}
 	t.strictConformance = class.Spec.ControllerName == gatewayconfig.FulcrumController
 	config, faults := gatewayconfig.Resolve(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -92,28 +93,15 @@ func (t *translation) missingBackendAction(fault finding.Finding, required bool,
 	return model.FixedResponse{Status: "503", ContentType: "text/plain", Body: body}, nil, true
 }
 
-// maxNamedTargetGroups is the maximum number of target groups that the Ingresses of a namespace in an IngressGroup may
-// reference by name or ARN. Each reference costs an AWS call. AWS permits this number of target groups on a load balancer.
-const maxNamedTargetGroups = 100
-
 // countNamedTargetGroup counts ref, the name or ARN of a target group that a member references. It reports whether the
-// number of target groups is within the maximum, and adds a finding if it is not. A target group that is already counted is
-// not counted again.
+// number of target groups is within the maximum, and adds a finding if it is not.
 func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Origin) bool {
-	of := t.namedTargetGroups[m.Ref.Namespace]
-	if of == nil {
-		of = map[string]bool{}
-		t.namedTargetGroups[m.Ref.Namespace] = of
-	}
-	if len(of) < maxNamedTargetGroups {
-		of[ref] = true
-	}
-	if of[ref] {
+	if t.namedTargetGroups.Add(m.Ref.Namespace, ref) {
 		return true
 	}
 	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
-		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is the maximum of a load balancer; the rule is held", m.Ref.Namespace, maxNamedTargetGroups),
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is the maximum of a load balancer; the rule is held", m.Ref.Namespace, assemble.MaxNamedTargetGroups),
 		Fix:     "name fewer target groups, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
 	})
 	return false

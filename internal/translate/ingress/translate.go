@@ -52,9 +52,8 @@ type translation struct {
 	// ruleCounts has the number of rules of the Ingresses of each namespace.
 	ruleCounts map[string]int
 	// certificates has the certificates that the Ingresses of each namespace name.
-	certificates map[string]map[portCertificate]bool
-	// namedTargetGroups has the target groups that each namespace references by name or ARN.
-	namedTargetGroups map[string]map[string]bool
+	certificates      map[string]map[portCertificate]bool
+	namedTargetGroups assemble.NamedTargetGroups
 	targetGroups      assemble.TargetGroups
 	// claimedHosts has the hosts that all members claim, and ageRank the rank of each member by age; both are nil until
 	// certificateClaims is called.
@@ -73,7 +72,7 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 			Options: opt.Options,
 		},
 		opt: opt, view: v, ingressOf: map[*members.Member]*member{},
-		ruleCounts: map[string]int{}, certificates: map[string]map[portCertificate]bool{}, namedTargetGroups: map[string]map[string]bool{}, backends: map[finding.Ref]settings.Backend{},
+		ruleCounts: map[string]int{}, certificates: map[string]map[portCertificate]bool{}, namedTargetGroups: assemble.NamedTargetGroups{}, backends: map[finding.Ref]settings.Backend{},
 	}
 }
 
