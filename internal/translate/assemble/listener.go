@@ -89,3 +89,8 @@ func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 	}
 	return members.LiveValue[mutualAuth]{Known: true, Matches: is, Value: have}
 }
+
+// SameResponse reports whether an observed action equals a desired redirect or fixed response.
+func SameResponse(want, have model.Action) bool {
+	return equal.SameActions([]model.Action{want}, []model.Action{have}, nil)
+}

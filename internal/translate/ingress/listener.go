@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
@@ -93,8 +94,8 @@ func certificateHosts(ing *networkingv1.Ingress) []string {
 }
 
 // defaultAction sets the default action of a listener: the action for the default backend of the first member that has one,
-// otherwise a fixed response with status 404. If the default backend of the first member is held, and the listener does not
-// serve it yet, the first one that is not held is used.
+// otherwise a fixed response with status 404. A default backend that is held, and that the listener does not serve yet, gives
+// way to that of the next member.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	if p.Held {
@@ -136,26 +137,36 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 // chooseDefaultBackend returns the index of the claimant whose default backend a port gets, and its actions. ok is false if
 // that default backend is held.
 func chooseDefaultBackend(t *translation, p *members.Port, claimants []*member) (used int, actions []model.Action, ok bool) {
-	build := func(m *member) ([]model.Action, bool) {
-		if m.Blocked {
-			return nil, false
+	for i, m := range claimants {
+		if !m.Blocked {
+			if actions, ok = t.actions(m, p, *m.ing.Spec.DefaultBackend, finding.Origin{Object: m.Ref, Field: defaultBackendField}); ok {
+				return i, actions, true
+			}
 		}
-		return t.actions(m, p, *m.ing.Spec.DefaultBackend, finding.Origin{Object: m.Ref, Field: defaultBackendField})
-	}
-	actions, ok = build(claimants[0])
-	if ok || len(claimants) == 1 {
-		return 0, actions, ok
-	}
-	t.Stack.Contested = true // the existing listener shows whether it serves the first one
-	if live := t.LiveLoadBalancer().ListenerOnPort(p.Number); live != nil && plan.AreActionsOwnedBy(*t.Live, claimants[0].Ref, live.Default) {
-		return 0, nil, false
-	}
-	for i, m := range claimants[1:] {
-		if actions, ok = build(m); ok {
-			return i + 1, actions, true
+		if len(claimants) == 1 {
+			break
+		}
+		t.Stack.Contested = true // the existing listener shows whether it serves this default backend
+		if servesDefaultBackend(t, m, p) {
+			return i, nil, false
 		}
 	}
 	return 0, nil, false
+}
+
+// servesDefaultBackend reports whether the existing listener of a port serves the default backend of a member: its default
+// action forwards to target groups of the member, or is the redirect or fixed response in the actions annotation.
+func servesDefaultBackend(t *translation, m *member, p *members.Port) bool {
+	live := t.LiveLoadBalancer().ListenerOnPort(p.Number)
+	if live == nil || plan.AreActionsOwnedBy(*t.Live, m.Ref, live.Default) {
+		return live != nil
+	}
+	svc, n := m.ing.Spec.DefaultBackend.Service, len(live.Default)
+	if svc == nil || svc.Port.Name != useAnnotationPort || n == 0 {
+		return false
+	}
+	response := m.set.Actions[svc.Name].Value.Direct
+	return response != nil && assemble.SameResponse(response, live.Default[n-1])
 }
 
 // backendName returns the name of a backend for messages.

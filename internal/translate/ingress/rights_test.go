@@ -168,3 +168,39 @@ spec: {ingressClassName: alb, defaultBackend: {service: {name: web, port: {numbe
 		}
 	}
 }
+
+// TestHeldDefaultBackendStaysWhereItServes checks that a held default backend stays if the existing listener serves it,
+// although another one in front of it is held too, or although it forwards to no target group of the stack.
+func TestHeldDefaultBackendStaysWhereItServes(t *testing.T) {
+	const notes = `actions.act: '{"type":"fixed-response","fixedResponseConfig":{"statusCode":"503","messageBody":"closed"}}'`
+	withDefault := func(namespace, order, backend, more string) string {
+		return fmt.Sprintf(`---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: %s, annotations: {alb.ingress.kubernetes.io/group.name: edge, alb.ingress.kubernetes.io/group.order: "%s", alb.ingress.kubernetes.io/%s%s}}
+spec: {ingressClassName: alb, defaultBackend: {service: %s}}
+`, namespace, order, notes, more, backend)
+	}
+	const service, action, fault = `{name: web, port: {number: 80}}`, `{name: act, port: {name: use-annotation}}`, `, alb.ingress.kubernetes.io/scheme: public`
+	closed := []model.Action{model.FixedResponse{Status: "503", Body: "closed"}}
+	forward := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}}}}}
+	for name, c := range map[string]struct {
+		docs string
+		live []model.Action
+		want string // namespace of the default backend
+		held bool
+	}{
+		"the second of two held ones serves": {withDefault("a", "-1", action, fault) + withDefault("b", "0", service, fault) + withDefault("ns", "1", service, ""), forward, "b", true},
+		"a response serves":                  {withDefault("b", "-1", action, fault) + withDefault("ns", "0", service, ""), closed, "b", true},
+		"the response serves no more":        {withDefault("b", "-1", action, fault) + withDefault("ns", "0", service, ""), []model.Action{model.FixedResponse{Status: "404"}}, "ns", false},
+	} {
+		live := liveRules(nil)
+		live.TargetGroups = []observed.TargetGroup{{ARN: "tg", ResourceID: "b/web-web:80"}}
+		live.LoadBalancers[0].Listeners[0].Default = c.live
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+		stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, objectsWithClass+c.docs), edgeStackID, &live)
+		if l := stack.LoadBalancer.Listeners[0]; l.DefaultOf.Object.Namespace != c.want || (l.DefaultHeld != 0) != c.held {
+			t.Errorf("%s: the default action is of %s, held: %q; findings %v", name, l.DefaultOf.Object, l.DefaultHeld, found)
+		}
+	}
+}
