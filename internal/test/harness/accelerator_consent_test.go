@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
 // TestConsentIsCheckedAfterARestart checks that an endpoint leaves the accelerator at once if consent is withdrawn while no
@@ -133,6 +134,33 @@ func TestGrantsOfOthersDoNotDelayEdits(t *testing.T) {
 		r.Settle(time.Second)
 		if got := strings.Join(acceleratorState(r), "\n"); !strings.Contains(got, "weight=20") {
 			t.Errorf("the edit is not made: %s, events %v", got, eventsOf(r, "edge", "front"))
+		}
+	})
+}
+
+// TestEndpointStaysWhileAMemberReplacesAnother checks that the load balancer of an IngressGroup stays an endpoint by ARN if its
+// only Ingress is deleted at the moment when another one joins, which has no finalizer yet.
+func TestEndpointStaysWhileAMemberReplacesAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{Workers: 3})
+		r.Apply(sharedMember("shop"))
+		r.advanceTime(10 * time.Minute)
+		r.Apply(accelerator("shop", "id", listenerTo(fmt.Sprintf(`{type: EndpointID, endpointID: %q}`, loadBalancerARNsByStack(r)["shared"]))))
+		r.advanceTime(10 * time.Minute)
+		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+			if c.Service == "globalaccelerator" {
+				return fault.Action{}
+			}
+			return fault.Action{Latency: time.Second} // so that the accelerator is planned before the finalizer is there
+		})
+		r.Apply(strings.Replace(sharedMember("shop"), "name: web, namespace", "name: next, namespace", 1))
+		r.deleteObject(cluster.KindIngress, "shop", "web")
+		for range 100 {
+			if got := acceleratorEndpoints(r); len(got) != 1 {
+				t.Fatalf("endpoints %v, events %v", got, eventsOf(r, "shop", "id"))
+			}
+			r.advanceTime(100 * time.Millisecond)
 		}
 	})
 }

@@ -176,23 +176,26 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 }
 
 // isAcceptedMember reports whether obj is an Ingress that is accepted in the IngressGroup of a stack. Such an Ingress has no
-// target group if all of its rules redirect or answer themselves. If this is not known now, the accelerator is held.
+// target group if all of its rules redirect or answer themselves.
 func (t endpointBuilder) isAcceptedMember(id model.StackID, obj cluster.Object) bool {
-	if id.Kind != model.Ingress || !isShared(id) || !slices.Contains(obj.GetFinalizers(), naming.Finalizer(id)) {
-		return false
-	}
+	return id.Kind == model.Ingress && isShared(id) && slices.Contains(obj.GetFinalizers(), naming.Finalizer(id)) &&
+		slices.ContainsFunc(t.acceptedMembers(id), func(m model.Member) bool { return m.Ref == ownership.FindingRefOf(obj) })
+}
+
+// acceptedMembers returns the members of a stack that are accepted. If they are not known now, the accelerator is held.
+func (t endpointBuilder) acceptedMembers(id model.StackID) []model.Member {
 	members, known := t.membersOf[id]
-	if !known {
-		v := t.view.CacheOnly() // translates the IngressGroup, whose other objects need not queue the GlobalAccelerator
-		group, _ := t.opt.Frontends[id.Kind].Translate(v, id, nil)
+	if frontend := t.opt.Frontends[id.Kind]; !known && frontend != nil {
+		v := t.view.CacheOnly() // translates the stack, whose other objects need not queue the GlobalAccelerator
+		stack, _ := frontend.Translate(v, id, nil)
 		t.accelerator.Held = t.accelerator.Held || v.Err() != nil
-		members = group.Members
+		members = stack.Members
 		if t.membersOf == nil {
 			t.membersOf = map[model.StackID][]model.Member{}
 		}
 		t.membersOf[id] = members
 	}
-	return slices.ContainsFunc(members, func(m model.Member) bool { return m.Ref == ownership.FindingRefOf(obj) })
+	return members
 }
 
 // retainPendingEndpoints reports that an object has no load balancer yet. Until it has one, endpoints in AWS that serve
@@ -305,7 +308,8 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 }
 
 // isBeingDeleted reports whether the stack of a load balancer has objects, and all of them are being deleted. The load balancer
-// is then deleted when it is no endpoint any more, unless a Gateway takes it over: it has the tags of both stacks meanwhile.
+// is then deleted when it is no endpoint any more, unless an object without finalizer has joined the stack, or a Gateway takes it
+// over: it has the tags of both stacks meanwhile.
 func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 	id := lb.Stack
 	if slices.ContainsFunc(model.Kinds, func(k model.Kind) bool { return k != id.Kind && lb.Tags[naming.StackTag(k)] != "" }) {
@@ -317,7 +321,8 @@ func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 	} else if obj, ok := cluster.Get[cluster.Object](t.view, kind, id.Namespace, id.Name); ok {
 		all = append(all, obj)
 	}
-	return len(all) > 0 && !slices.ContainsFunc(all, func(obj cluster.Object) bool { return obj.GetDeletionTimestamp() == nil })
+	return len(all) > 0 && !slices.ContainsFunc(all, func(obj cluster.Object) bool { return obj.GetDeletionTimestamp() == nil }) &&
+		!(isShared(id) && len(t.acceptedMembers(id)) > 0)
 }
 
 // withLoadBalancer returns x with the ID and other properties of its load balancer.

@@ -37,7 +37,7 @@ type translation struct {
 	// endpoint group.
 	dial    *dialRule
 	targets map[string]targetCounts
-	// membersOf has the accepted members of IngressGroups that were looked up.
+	// membersOf has the accepted members of shared load balancers that were looked up.
 	membersOf map[model.StackID][]model.Member
 	// asksForPorts reports whether questions about load balancers that are named by ARN also ask for their listener ports.
 	asksForPorts bool
