@@ -42,11 +42,16 @@ func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 
 // reportInvalidBackend reports a backend of a route that cannot be used. Requests are forwarded to the other backends.
 func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Reason, message, fix string) {
+	reportInvalidBackendOn(t, 0, at, reason, message, fix)
+}
+
+// reportInvalidBackendOn is like reportInvalidBackend, for a backend that cannot be used on a port; 0 means any port.
+func reportInvalidBackendOn(t *translation, port int32, at finding.Origin, reason finding.Reason, message, fix string) {
 	now := "; requests are forwarded to the other backends, or answered with 500 if there are none"
 	if t.Type == model.Network {
 		now = "; connections are forwarded to the other backends, and without any backend the port has no listener"
 	}
-	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix})
+	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix, Port: port})
 }
 
 // mayReference reports whether the route obj may refer to an object, and adds a finding if it may not. If the object is in

@@ -30,7 +30,7 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 		return model.GroupRef{}, false, false
 	}
 	if p.ListenPort().Protocol() != "TCP" {
-		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards only from TCP listeners to application load balancers, and port %d is %s", p.Number, p.ListenPort().Protocol()), "use a TCPRoute and a TCP listener")
+		reportInvalidBackendOn(t.translation, p.Number, at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards only from TCP listeners to application load balancers, and port %d is %s", p.Number, p.ListenPort().Protocol()), "use a TCPRoute and a TCP listener")
 		return model.GroupRef{}, false, false
 	}
 	if ok, fault := t.mayReference(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {

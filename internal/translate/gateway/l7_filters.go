@@ -47,8 +47,12 @@ func (r routeRule) sortFilters() sortedFilters {
 	return out
 }
 
-// redirectFault is the reason why AWS does not support the redirect of a filter, and what to do.
-type redirectFault struct{ why, fix string }
+// redirectFault is the reason why AWS does not support the redirect of a filter, and what to do. port is the port on which it
+// is not supported; 0 means any port.
+type redirectFault struct {
+	why, fix string
+	port     int32
+}
 
 // redirectOf returns the redirect action for a filter on a port, and a transform if the redirect needs one. query is the
 // query in the ListenerRuleConfiguration; nil if it sets none.
@@ -58,7 +62,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 		status = *f.StatusCode
 	}
 	if status != 301 && status != 302 {
-		return to, nil, &redirectFault{fmt.Sprintf("AWS does not support redirect code \"%d\"", status), "use 301 or 302"}
+		return to, nil, &redirectFault{why: fmt.Sprintf("AWS does not support redirect code \"%d\"", status), fix: "use 301 or 302"}
 	}
 	to.Status = "HTTP_" + strconv.Itoa(status)
 	if f.Scheme != nil {
@@ -66,9 +70,9 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 		case to.Protocol == "HTTPS":
 			to.Port = "443"
 		case to.Protocol != "HTTP":
-			return to, nil, &redirectFault{fmt.Sprintf("AWS does not support redirect scheme %q", finding.TruncateValue(*f.Scheme)), "use http or https"}
+			return to, nil, &redirectFault{why: fmt.Sprintf("AWS does not support redirect scheme %q", finding.TruncateValue(*f.Scheme)), fix: "use http or https"}
 		case p.TLS:
-			return to, nil, &redirectFault{fmt.Sprintf("port %d is HTTPS, and AWS does not redirect from HTTPS to HTTP", p.Number), "remove scheme, or attach the route to the HTTP listener alone by sectionName"}
+			return to, nil, &redirectFault{fmt.Sprintf("port %d is HTTPS, and AWS does not redirect from HTTPS to HTTP", p.Number), "remove scheme, or attach the route to the HTTP listener alone by sectionName", p.Number}
 		default:
 			to.Port = "80"
 		}
@@ -88,7 +92,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 		to.Query, to.DropQuery = *query, *query == ""
 	}
 	if why := redirectLoop(&to, f.Path, p, m); why != "" {
-		return to, nil, &redirectFault{why, "change the host, the port, the scheme or the path, or attach the route to another listener alone by sectionName"}
+		return to, nil, &redirectFault{why, "change the host, the port, the scheme or the path, or attach the route to another listener alone by sectionName", p.Number}
 	}
 	return to, rewrite, nil
 }
@@ -99,7 +103,7 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {
 		if v != nil && strings.ContainsAny(*v, wildcards) {
-			return nil, &redirectFault{fmt.Sprintf("redirect path %q has wildcards", finding.TruncateValue(*v)), "remove the wildcards"}
+			return nil, &redirectFault{why: fmt.Sprintf("redirect path %q has wildcards", finding.TruncateValue(*v)), fix: "remove the wildcards"}
 		}
 	}
 	switch {
@@ -108,7 +112,7 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	case path.Type == gwv1.PrefixMatchHTTPPathModifier && prefix != nil:
 		rewrite, why := prefixRewrite(m, *prefix)
 		if rewrite == nil {
-			return nil, &redirectFault{why, "use a match of type PathPrefix, and a replacement without references"}
+			return nil, &redirectFault{why: why, fix: "use a match of type PathPrefix, and a replacement without references"}
 		}
 		return []model.Transform{*rewrite}, nil
 	}

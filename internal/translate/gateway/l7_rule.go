@@ -92,8 +92,11 @@ type ruleBuilder struct {
 }
 
 // reportUnsupported reports a value in the rule that application load balancers do not support.
-func (b *ruleBuilder) reportUnsupported(what, fix string) {
-	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered with 500", Fix: fix, Blocks: finding.BlocksRule})
+func (b *ruleBuilder) reportUnsupported(what, fix string) { b.reportUnsupportedOn(0, what, fix) }
+
+// reportUnsupportedOn is like reportUnsupported, for a value that is not supported on a port; 0 means any port.
+func (b *ruleBuilder) reportUnsupportedOn(port int32, what, fix string) {
+	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered with 500", Fix: fix, Blocks: finding.BlocksRule, Port: port})
 }
 
 // actions returns the actions and the transforms of the rule, and the reason if the rule is held.
@@ -179,7 +182,7 @@ func (b *ruleBuilder) redirectActions() ([]model.Action, []model.Transform, mode
 	}
 	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.input.match, query)
 	if fault != nil {
-		b.reportUnsupported(fault.why, fault.fix)
+		b.reportUnsupportedOn(fault.port, fault.why, fault.fix)
 		return fixedResponse(unusableRuleStatus), nil, 0
 	}
 	return []model.Action{to}, rewrite, 0
@@ -236,7 +239,7 @@ func (b *ruleBuilder) backendTargetGroup(ref gwv1.BackendRef, at finding.Origin)
 		}
 		a.isHTTPS = b.port.TLS || b.input.rule.grpc && b.httpsRoutes[b.input.routeIndex]
 		if b.input.rule.grpc && a.isHTTPS && !b.port.TLS {
-			b.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
+			reportInvalidBackendOn(b.translation, b.port.Number, at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
 			return model.GroupRef{}, false, 0
 		}
 		handle, ok := targetGroupBuilder{b.translation}.requestTargetGroup(a)
