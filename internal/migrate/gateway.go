@@ -3,6 +3,7 @@ package migrate
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -239,10 +240,12 @@ func (g configBuilder) setSecurityGroups(out *gwconfig.LoadBalancerConfiguration
 	}
 }
 
+// portClients are the clients that a port admits: address ranges and prefix lists.
+type portClients struct{ ranges, lists []string }
+
 // setClients sets the address ranges and prefix lists of the clients that rules admit. A Gateway admits the same clients on
-// all ports. If the ports differ in rules, it adds a note instead.
+// all ports. If the ports differ in rules, it admits only the clients that each port admits, and setClients adds a note.
 func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, rules []model.IngressRule) {
-	type portClients struct{ ranges, lists []string }
 	byPort := map[int32]*portClients{}
 	for _, l := range g.lb.Listeners {
 		byPort[l.Port] = &portClients{}
@@ -258,6 +261,7 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 		}
 	}
 	var common *portClients
+	noted := false
 	for _, l := range g.lb.Listeners {
 		c := byPort[l.Port]
 		slices.Sort(c.ranges)
@@ -266,10 +270,12 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 		case common == nil:
 			common = c
 		case !slices.Equal(common.ranges, c.ranges) || !slices.Equal(common.lists, c.lists):
-			g.addNote(Lost, l.Members[0], "alb.ingress.kubernetes.io/inbound-cidrs",
-				fmt.Sprintf("ports %d and %d admit different clients, but all ports of a Gateway admit the same clients", g.lb.Listeners[0].Port, l.Port),
-				"admit the same clients on all ports, or use a separate IngressGroup for each port")
-			return
+			if !noted {
+				g.addNote(Lost, l.Members[0], "alb.ingress.kubernetes.io/inbound-cidrs",
+					fmt.Sprintf("ports %d and %d admit different clients, but all ports of a Gateway admit the same clients; it admits only those that each port admits", g.lb.Listeners[0].Port, l.Port),
+					"admit the same clients on all ports, or use a separate IngressGroup for each port")
+			}
+			common, noted = common.intersect(c), true
 		}
 	}
 	open := []string{"0.0.0.0/0"}
@@ -286,8 +292,34 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 			out.SourceRanges = &common.ranges
 		}
 	case !slices.Equal(common.ranges, open):
-		out.SourceRanges = &common.ranges
+		ranges := append([]string{}, common.ranges...) // without ranges an empty list, which admits nobody
+		out.SourceRanges = &ranges
 	}
+}
+
+// intersect returns the ranges of c and o that lie within a range of the other one, and the prefix lists that both have.
+func (c *portClients) intersect(o *portClients) *portClients {
+	within := func(ranges, others []string) []string {
+		return slices.DeleteFunc(slices.Clone(ranges), func(r string) bool {
+			return !slices.ContainsFunc(others, func(other string) bool { return containsRange(other, r) })
+		})
+	}
+	out := &portClients{ranges: append(within(c.ranges, o.ranges), within(o.ranges, c.ranges)...)}
+	slices.Sort(out.ranges)
+	out.ranges = slices.Compact(out.ranges)
+	for _, l := range c.lists {
+		if slices.Contains(o.lists, l) {
+			out.lists = append(out.lists, l)
+		}
+	}
+	return out
+}
+
+// containsRange reports whether all addresses of the range part are in the range of.
+func containsRange(of, part string) bool {
+	a, errA := netip.ParsePrefix(of)
+	b, errB := netip.ParsePrefix(part)
+	return errA == nil && errB == nil && a.Bits() <= b.Bits() && a.Contains(b.Addr())
 }
 
 // setAddOns sets the web ACL and the protection by Shield Advanced. It adds notes about web ACLs that a Gateway cannot use.
