@@ -64,3 +64,21 @@ func TestDeletedRuleDoesNotPassStagedRule(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultActionStaysWhileRuleCannotBeCreated checks that, while AWS refuses to reorder rules, the default action still
+// answers requests for a new rule that has no free priority, and no requests of a rule that is not desired any more.
+func TestDefaultActionStaysWhileRuleCannotBeCreated(t *testing.T) {
+	first := withFinalizers(stackWithRules(forwardRule("/a/*", "g1"), forwardRule("/gone", "g1"), forwardRule("/keep", "g2")))
+	first.LoadBalancer.Listeners[0].Default = forwardRule("", "g2").Actions
+	have := converge(t, first, observed.Stack{Facts: testFacts()})
+	second := withFinalizers(stackWithRules(forwardRule("/*/x", "g1"), forwardRule("/a/*", "g1"), forwardRule("/keep", "g2")))
+	second.LoadBalancer.Listeners[0].OrderHeld = model.HeldRefused
+	p := planUntilNoQuestions(t, second, &have, func(string) string { return "healthy" })
+	after := plantest.Simulate(have, p.KnownIDs, stepsInOrder(p))
+	for _, path := range []string{"/z/x", "/gone"} {
+		q := request{80, "a.example.com", path}
+		if was, is := outcome(have, q), outcome(after, q); was != is {
+			t.Errorf("%s is answered by %q, before by %q\n%s", path, is, was, p.Text())
+		}
+	}
+}

@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -41,7 +42,7 @@ func (ro *Rollout) planWithoutReordering() {
 			w.isModified, w.actionsWait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
 		}
 	}
-	ro.keepRulesUntilAnswered(stuck, absent)
+	ro.keepRulesUntilAnswered(stuck, absent, ro.keepDefaultUntilAnswered(absent))
 	var rest []*ruleChange
 	for _, w := range ro.set.desired {
 		if w.live != nil || w.createAt != 0 {
@@ -103,15 +104,36 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	return p
 }
 
+// keepDefaultUntilAnswered retains the existing default action if a desired rule of a member to which it belongs cannot be
+// created: requests for this rule, which the default action answers, would otherwise get neither their old nor their new
+// answer. It returns the owners of the default action if it is retained.
+func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref {
+	if ro.Listener.Live == nil {
+		return nil
+	}
+	live := ro.Listener.Live.Default
+	if equal.ForwardOf(live) == nil || equal.SameActions(ro.Listener.DefaultActions, live, ro.TargetGroupARN) {
+		return nil
+	}
+	d := deletedRule{owners: ro.ownersOf(observed.Rule{Actions: live})}
+	if d.owners == nil || !slices.ContainsFunc(absent, func(o *ruleChange) bool { return d.hasOwner(o.member) }) {
+		return nil
+	}
+	ro.Listener.InterimDefaultActions, ro.Listener.DefaultActionWait = live, plan.Wait{}
+	ro.KeepTargetGroups(live)
+	return d.owners
+}
+
 // keepRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get neither
 // their old nor their new answer: because the desired rule for them cannot be created, or because another retained rule
 // would answer them. A rule that gets no requests is deleted, as is a rule that would be retained only for rules of other
-// namespaces.
-func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange) {
+// namespaces. defaultOwners are the owners of the default action if it is retained, which must not answer requests of their
+// deleted rules.
+func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
 		meets := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
-		late := slices.ContainsFunc(absent, meets) ||
+		late := slices.ContainsFunc(absent, meets) || slices.ContainsFunc(defaultOwners, d.hasOwner) ||
 			slices.ContainsFunc(staying, func(o *deletedRule) bool { return d.mayShareNamespace(o) && o.shape.Overlaps(d.shape) })
 		for i, w := range ro.set.desired {
 			late = late || stuck[i] && meets(w)
