@@ -97,6 +97,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 			NodeSelector: b.Spec.NodeSelector, MultiCluster: b.Spec.MultiClusterTargetGroup,
 		},
 		HasNetworking: b.Spec.Networking != nil,
+		Created:       b.CreationTimestamp.Time,
 		Deleting:      b.DeletionTimestamp != nil,
 		Labels:        b.Labels,
 		Annotations:   withoutCheckpoint(b.Annotations),

@@ -149,6 +149,7 @@ type Binding struct {
 	// the TargetGroupBinding has the field networking.
 	Networking    []BindingRule
 	HasNetworking bool
+	Created       time.Time
 	Deleting      bool
 	// Labels and Annotations include those that other clients have written, but not the checkpoint annotation.
 	Labels, Annotations map[string]string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -60,9 +61,10 @@ func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref)
 	if named := t.routesOfName(g); len(named) > 0 {
 		return slices.Contains(named, route)
 	}
-	return t.isBoundIn(g, route.Namespace) || !slices.ContainsFunc(others, func(r finding.Ref) bool {
+	bound := t.boundNamespace(g)
+	return bound == route.Namespace || !slices.ContainsFunc(others, func(r finding.Ref) bool {
 		_, exists := cluster.Get[cluster.Object](t.view, cluster.Kind(r.Kind), r.Namespace, r.Name)
-		return exists && t.isBoundIn(g, r.Namespace)
+		return exists && bound == r.Namespace
 	})
 }
 
@@ -96,13 +98,18 @@ func (t observedRoutes) routesOfName(g *observed.TargetGroup) (out []finding.Ref
 	return out
 }
 
-// isBoundIn reports whether a TargetGroupBinding of the stack in a namespace refers to an existing target group and to a
-// Service that the id of the target group may name.
-func (t observedRoutes) isBoundIn(g *observed.TargetGroup, namespace string) bool {
+// boundNamespace returns the namespace of the oldest TargetGroupBinding of the stack that refers to an existing target group
+// and to a Service that the id of the target group may name; "" if there is none. A tenant can create a newer one.
+func (t observedRoutes) boundNamespace(g *observed.TargetGroup) (out string) {
 	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
-	return slices.ContainsFunc(t.Live.Bindings, func(b observed.Binding) bool {
-		return b.ARN == g.ARN && b.Namespace == namespace && (!ok || slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service}))
-	})
+	var oldest time.Time
+	for _, b := range t.Live.Bindings {
+		named := !ok || slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service})
+		if b.ARN == g.ARN && named && (out == "" || b.Created.Before(oldest)) {
+			out, oldest = b.Namespace, b.Created
+		}
+	}
+	return out
 }
 
 // targetGroupsByARN returns the existing target groups of the stack by ARN.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -26,5 +27,33 @@ func TestOwnerOfAmbiguousTargetGroupIsDeterminedOnce(t *testing.T) {
 	tr.Live, tr.ID = &observed.Stack{}, model.StackID{Kind: model.ALBGateway, Namespace: gw.Namespace, Name: gw.Name}
 	if n := testing.AllocsPerRun(10, func() { observedRoutes{tr}.isCreatedFor(g, route) }); n > 5000 {
 		t.Errorf("%v allocations for each further question", n)
+	}
+}
+
+// TestNewerBindingShowsNoOwner checks that a target group with a configured name and an ambiguous id belongs to the route in
+// the namespace of its oldest TargetGroupBinding. A tenant can add a binding of its own where no webhook denies it.
+func TestNewerBindingShowsNoOwner(t *testing.T) {
+	m, err := cluster.MemoryFromYAML(nil, []byte(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: c, namespace: a-b}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: b-c, namespace: a}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim, evil := finding.Ref{Kind: "HTTPRoute", Namespace: "a-b", Name: "c"}, finding.Ref{Kind: "HTTPRoute", Namespace: "a", Name: "b-c"}
+	id := naming.GatewayTargetGroupID(finding.Ref{Namespace: "shop", Name: "edge"}, victim, finding.Ref{Namespace: "a-b", Name: "s"}, "80")
+	bound := func(namespace, service string, created int64) observed.Binding {
+		return observed.Binding{Namespace: namespace, ARN: "arn", Service: model.Binding{Service: service}, Created: time.Unix(created, 0)}
+	}
+	tr := &translation{view: cluster.NewView(m)}
+	tr.Live = &observed.Stack{Bindings: []observed.Binding{bound("a", "b-s", 2), bound("a-b", "s", 1)}}
+	g := &observed.TargetGroup{ARN: "arn", ResourceID: id, Name: "configured"}
+	if live := (observedRoutes{tr}); !live.isCreatedFor(g, victim) || live.isCreatedFor(g, evil) {
+		t.Errorf("created for the victim: %v, for the other route: %v", live.isCreatedFor(g, victim), live.isCreatedFor(g, evil))
 	}
 }
