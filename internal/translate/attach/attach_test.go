@@ -121,6 +121,19 @@ func TestPassthroughConflictsWithTermination(t *testing.T) {
 	}
 }
 
+// TestBothConflictsAreReportedAsHostnameConflict checks the reason of a listener that has the hostname of an earlier listener
+// of its port and another protocol, also one that the load balancer does not support.
+func TestBothConflictsAreReportedAsHostnameConflict(t *testing.T) {
+	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("one", "HTTP", 80, "a.com"), listener("two", "HTTPS", 80, "a.com"), listener("three", "TLS", 80, "a.com"), listener("four", "HTTPS", 80, "b.com")))
+	var got []string
+	for _, l := range r.Listeners {
+		got = append(got, l.Problem.Reason)
+	}
+	if want := []string{"", "HostnameConflict", "HostnameConflict", "ProtocolConflict"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestProtocolsOfOtherLoadBalancersConflict checks that a listener with another protocol on the same port is reported as a
 // conflict, even if the load balancer does not support that protocol.
 func TestProtocolsOfOtherLoadBalancersConflict(t *testing.T) {

@@ -62,7 +62,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
 			// The Gateway API requires that the conflict is reported, even if the load balancer does not support this
 			// protocol.
-			if conflict.Reason == string(gatewayv1.ListenerReasonProtocolConflict) {
+			if holder != nil {
 				l.Problem = conflict
 			}
 			continue
@@ -99,6 +99,9 @@ func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Lis
 	port, protocol, host := l.Spec.Port, protocolText(l.Spec), l.Hostname()
 	network, foreign := e.kind == model.NLBGateway, first.Parent != l.Parent
 	switch {
+	case taken != nil && host != "" && !canSharePort(protocolText(taken.Spec), protocol): // both conflicts
+		return taken, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
+			"an earlier listener has hostname %q on port %d with protocol %q, and this listener has protocol %q; this listener is not served; use another port", host, port, protocolText(taken.Spec), protocol)}, false
 	case !canSharePort(protocolText(first.Spec), protocol) || network && foreign && first.Spec.Protocol != l.Spec.Protocol:
 		return first, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
 			"port %d has protocol %q of an earlier listener, and this listener has protocol %q; this listener is not served; use another port", port, protocolText(first.Spec), protocol)}, false
