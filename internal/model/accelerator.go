@@ -134,7 +134,7 @@ type EndpointGroup struct {
 	OverridesHeld bool
 	Endpoints     []Endpoint
 	// Kept are the ids of existing endpoints that stay although they are not desired: the load balancer of the object that
-	// the endpoint names does not exist yet, or is not known.
+	// the endpoint names does not exist yet, or it is not known which one it is or whether it may be used.
 	Kept   []string
 	Origin finding.Origin
 }

@@ -348,17 +348,25 @@ func TestAcceleratorEndpointsFollowReplacedLoadBalancers(t *testing.T) {
 
 // TestEndpointIsRemovedBeforeItsLoadBalancer checks that, when an Ingress is deleted, its endpoint is removed before
 // its load balancer is deleted, and the accelerator stays. So it is right after a restart, when the accelerator was not read, and
-// for an endpoint that is named by ARN.
+// for an endpoint that is named by ARN, also in another namespace.
 func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 	t.Parallel()
 	byARN := func(r *Harness) string {
 		return edgeAccelerator(strings.Replace(webListener, "{type: Ingress, name: web}", fmt.Sprintf("{type: EndpointID, endpointID: %q}", albARN(r)), 1))
 	}
 	byName := func(*Harness) string { return edgeAccelerator(webListener) }
+	elsewhere := func(r *Harness) string {
+		r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"))
+		return accelerator("edge", "edge", listenerTo(fmt.Sprintf("{type: EndpointID, endpointID: %q}", albARN(r))))
+	}
 	for name, c := range map[string]struct {
 		accelerator func(*Harness) string
+		namespace   string
 		restarts    bool
-	}{"by name": {byName, false}, "by name after a restart": {byName, true}, "by ARN": {byARN, false}, "by ARN after a restart": {byARN, true}} {
+	}{
+		"by name": {byName, "shop", false}, "by name after a restart": {byName, "shop", true}, "by ARN": {byARN, "shop", false}, "by ARN after a restart": {byARN, "shop", true},
+		"by ARN in another namespace": {elsewhere, "edge", false}, "by ARN in another namespace after a restart": {elsewhere, "edge", true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -384,7 +392,7 @@ func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 				if got := acceleratorEndpoints(r); len(got) > 0 {
 					t.Errorf("endpoints %v", got)
 				}
-				if ga := acceleratorObject(r, "shop", "edge"); len(acceleratorsInAWS(r)) != 1 || ga.Status.AcceleratorARN == "" {
+				if ga := acceleratorObject(r, c.namespace, "edge"); len(acceleratorsInAWS(r)) != 1 || ga.Status.AcceleratorARN == "" {
 					t.Error("the accelerator was deleted with the Ingress")
 				}
 			})

@@ -6,6 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -189,17 +192,16 @@ func TestListenersStayWhenTheCRDDropsTheField(t *testing.T) {
 	})
 }
 
-// sourceWithoutGateways is a source that does not read Gateways if off is true.
-type sourceWithoutGateways struct {
+// sourceWithoutKind is a source that does not read a kind if off is true.
+type sourceWithoutKind struct {
 	cluster.Source
-	off *bool
+	kind cluster.Kind
+	off  *bool
 }
 
-func (s sourceWithoutGateways) Installed(kind cluster.Kind) bool {
-	return kind != cluster.KindGateway || !*s.off
-}
+func (s sourceWithoutKind) Installed(kind cluster.Kind) bool { return kind != s.kind || !*s.off }
 
-func (s sourceWithoutGateways) Get(ref cluster.Ref) (cluster.Object, error) {
+func (s sourceWithoutKind) Get(ref cluster.Ref) (cluster.Object, error) {
 	if !s.Installed(ref.Kind) {
 		return nil, nil
 	}
@@ -207,27 +209,83 @@ func (s sourceWithoutGateways) Get(ref cluster.Ref) (cluster.Object, error) {
 }
 
 // TestEndpointStaysWhileGatewaysAreNotServed checks that the load balancer of a Gateway stays an endpoint while the API
-// server does not serve Gateways, and that no event says that the Gateway does not exist.
+// server does not serve Gateways, that no event says that the Gateway does not exist, and that other endpoints can be removed.
 func TestEndpointStaysWhileGatewaysAreNotServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		off := false
-		r := newAdoptionHarness(t, Options{Accelerators: true, Source: func(s cluster.Source) cluster.Source { return sourceWithoutGateways{s, &off} }})
-		r.Apply(gatewayOf("shop", "edge", ""), adoptingRoutes)
+		r := newAdoptionHarness(t, Options{Accelerators: true, Source: func(s cluster.Source) cluster.Source {
+			return sourceWithoutKind{s, cluster.KindGateway, &off}
+		}})
+		r.Apply(gatewayOf("shop", "edge", ""), adoptingRoutes, webIngress("", "/=web"))
 		r.Settle(20 * time.Minute)
 		r.Apply(accelerator("shop", "front", listenerTo(`{type: Gateway, name: edge}`)))
 		r.Settle(20 * time.Minute)
-		if got := acceleratorEndpoints(r.Harness); len(got) != 1 {
+		gateway := acceleratorEndpoints(r.Harness)
+		r.Apply(accelerator("shop", "front", listenerTo(`{type: Gateway, name: edge}, {type: Ingress, name: web}`)))
+		r.Settle(20 * time.Minute)
+		if got := acceleratorEndpoints(r.Harness); len(got) != 2 {
 			t.Fatalf("endpoints %v", got)
 		}
 		off = true
 		r.Start()
 		r.Settle(time.Hour)
-		if got := acceleratorEndpoints(r.Harness); len(got) != 1 {
+		if got := acceleratorEndpoints(r.Harness); len(got) != 2 {
 			t.Errorf("endpoints %v", got)
 		}
 		if got := strings.Join(eventsOf(r.Harness, "shop", "front"), "\n"); !strings.Contains(got, "Gateway \"shop/edge\" cannot be read") || strings.Contains(got, "does not exist") {
 			t.Errorf("events: %s", got)
+		}
+		r.Apply(accelerator("shop", "front", listenerTo(`{type: Gateway, name: edge}`)))
+		r.Settle(20 * time.Minute)
+		if got := acceleratorEndpoints(r.Harness); len(got) != 1 || got[0] != gateway[0] {
+			t.Errorf("endpoints after one was removed: %v", got)
+		}
+	})
+}
+
+// TestEndpointsStayWithoutReferenceGrants checks that endpoints in another namespace stay while the API server does not serve
+// ReferenceGrants, also if another controller made the load balancer, and that a right that is withdrawn then is lost when
+// the API server serves them again.
+func TestEndpointsStayWithoutReferenceGrants(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		off := false
+		r := newAcceleratorHarness(t, Options{Source: func(s cluster.Source) cluster.Source {
+			return sourceWithoutKind{s, cluster.KindReferenceGrant, &off}
+		}})
+		made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
+			Name: aws.String("theirs"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Subnets: r.Seeded.Public[:2],
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Apply(edgeNamespace, grantTo("networking.k8s.io", "Ingress"), strings.Replace(grantTo("", "Service"), "name: edge", "name: services", 1), `
+apiVersion: v1
+kind: Service
+metadata: {name: theirs, namespace: shop}
+spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port: 80}]}
+`)
+		writeStatusHostname(r, cluster.KindService, "shop", "theirs", *made.LoadBalancers[0].DNSName)
+		r.Start() // reads the load balancers in AWS
+		r.Apply(accelerator("edge", "front", listenerTo(`{type: Ingress, namespace: shop, name: web}, {type: Service, namespace: shop, name: theirs}`)))
+		r.Settle(20 * time.Minute)
+		if got := acceleratorEndpoints(r); len(got) != 2 {
+			t.Fatalf("endpoints %v, events %v", got, eventsOf(r, "edge", "front"))
+		}
+		off = true
+		r.Start()
+		r.Settle(time.Hour)
+		if got := acceleratorEndpoints(r); len(got) != 2 {
+			t.Errorf("endpoints without ReferenceGrants: %v", got)
+		}
+		r.deleteObject(cluster.KindReferenceGrant, "shop", "services")
+		r.Settle(time.Minute)
+		off = false
+		r.Start()
+		r.Settle(time.Hour)
+		if got := acceleratorEndpoints(r); len(got) != 1 {
+			t.Errorf("endpoints after one right was withdrawn: %v", got)
 		}
 	})
 }

@@ -43,8 +43,11 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 		return nil
 	}
 	namespace := t.namespaceOf(e)
-	if t.opt.WatchedNamespace != "" && namespace != t.opt.WatchedNamespace {
-		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, so its ReferenceGrants are not known", finding.TruncateValue(namespace)), "remove --watch-namespace, or use an object of the watched namespace")
+	if rightsChecker(t).grantsUnknown(namespace) {
+		t.view.SubscribeList(cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace})
+		t.retainEndpointsOf(g, finding.Ref{Kind: string(kind), Namespace: namespace, Name: e.Name})
+		t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("the ReferenceGrants of namespace %q are not known, because the controller watches only one namespace or the API server does not serve them; endpoints in AWS stay, and the endpoint is not added", finding.TruncateValue(namespace)),
+			"use an object of namespace "+t.ga.Namespace+", or remove --watch-namespace and install the CustomResourceDefinition of ReferenceGrants")
 		return nil
 	}
 	if !rightsChecker(t).permits(attach.Referent{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
@@ -54,7 +57,7 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 	}
 	if !t.view.Installed(kind) { // it is not known whether the object exists
 		t.view.Subscribe(kind, namespace, e.Name)
-		t.accelerator.Held = true
+		t.retainEndpointsOf(g, finding.Ref{Kind: string(kind), Namespace: namespace, Name: e.Name})
 		t.reportFault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s %q cannot be read, because the API server does not serve the kind or does not let the controller list it; endpoints in AWS stay, and the endpoint is not added", kind, finding.TruncateValue(namespace+"/"+e.Name)),
 			"install the CustomResourceDefinition of the kind, and let the controller list it")
 		return nil
@@ -76,6 +79,17 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 		return t.servingEndpoints(g, obj, stacks, x)
 	}
 	return t.endpointByHostname(obj, x)
+}
+
+// retainEndpointsOf keeps the endpoints in AWS that may belong to an object that cannot be read: load balancers that serve the
+// object, and permitted load balancers that the cluster does not manage.
+func (t endpointBuilder) retainEndpointsOf(g *model.EndpointGroup, ref finding.Ref) {
+	for _, id := range t.liveEndpoints() {
+		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
+		if lb != nil && (servesObject(*lb, ref) || !lb.Cluster && rightsChecker(t).admitsUnmanaged(id)) {
+			g.Kept = append(g.Kept, id)
+		}
+	}
 }
 
 // reportLeftOut reports why an endpoint is left out. Other endpoints are still used.

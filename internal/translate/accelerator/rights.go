@@ -55,16 +55,18 @@ func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool
 
 // setRights sets Rights if the stack of a load balancer decides whether it may be an endpoint: if the spec names a load
 // balancer by ARN, or if tenancy is isolated. The stack is known only with observed state. So Rights has all
-// ReferenceGrants for the namespace, the shared load balancers of its objects, and those of objects that are being deleted.
+// ReferenceGrants for the namespace, and for it and the namespaces with such a ReferenceGrant the result of sharedOrDeleted.
 func (t rightsChecker) setRights() {
 	if t.live != nil || !t.opt.IsolatedTenancy && !t.namesLoadBalancer() {
 		return
 	}
+	namespaces := []string{t.ga.Namespace}
 	of := []string{fmt.Sprintf("%q %q %t %t", t.opt.EndpointIDs, t.opt.WatchedNamespace, t.opt.IsolatedTenancy, t.view.Installed(cluster.KindReferenceGrant))}
 	for _, g := range cluster.List[*gwv1beta1.ReferenceGrant](t.view, cluster.Query{Kind: cluster.KindReferenceGrant}) {
 		if !slices.ContainsFunc(g.Spec.From, t.isReferrer) {
 			continue
 		}
+		namespaces = append(namespaces, g.Namespace)
 		for _, to := range g.Spec.To {
 			name := ""
 			if to.Name != nil {
@@ -73,17 +75,27 @@ func (t rightsChecker) setRights() {
 			of = append(of, fmt.Sprintf("%q", []string{g.Namespace, string(to.Group), string(to.Kind), name}))
 		}
 	}
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
+		of = append(of, t.sharedOrDeleted(namespace)...)
+	}
+	slices.Sort(of[1:])
+	t.accelerator.Rights = strings.Join(slices.Compact(of), "\n")
+}
+
+// sharedOrDeleted returns, as texts, the shared load balancers of the objects of a namespace, and the load balancers of its
+// objects that are being deleted.
+func (t rightsChecker) sharedOrDeleted(namespace string) (out []string) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway} {
-		for _, obj := range cluster.List[cluster.Object](t.view, cluster.Query{Kind: kind, Namespace: t.ga.Namespace}) {
+		for _, obj := range cluster.List[cluster.Object](t.view, cluster.Query{Kind: kind, Namespace: namespace}) {
 			for _, id := range ownership.ClaimedStacks(t.view, obj) {
 				if deleting := obj.GetDeletionTimestamp() != nil; deleting || isShared(id) {
-					of = append(of, fmt.Sprintf("%s %q %t", id.Kind, id.String(), deleting))
+					out = append(out, fmt.Sprintf("%s %q %t", id.Kind, id.String(), deleting))
 				}
 			}
 		}
 	}
-	slices.Sort(of[1:])
-	t.accelerator.Rights = strings.Join(slices.Compact(of), "\n")
+	return out
 }
 
 // namesLoadBalancer reports whether an endpoint in the spec is the ARN of a load balancer.
@@ -206,8 +218,11 @@ func (t *translation) liveEndpoints() []string {
 // replacements.
 func (t rightsChecker) setRevoked() {
 	wanted := map[string]bool{}
+	var groups []*model.EndpointGroup
 	for _, l := range t.accelerator.Listeners {
-		for _, g := range l.Groups {
+		for i := range l.Groups {
+			g := &l.Groups[i]
+			groups = append(groups, g)
 			for _, e := range g.Endpoints {
 				wanted[e.ID] = true
 			}
@@ -225,7 +240,9 @@ func (t rightsChecker) setRevoked() {
 		switch {
 		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
 		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):
-			t.accelerator.Held = true // a ReferenceGrant that the controller cannot read may permit the endpoint
+			for _, g := range groups {
+				g.Kept = append(g.Kept, id) // a ReferenceGrant that the controller cannot read may permit the endpoint
+			}
 		default:
 			t.accelerator.Revoked = append(t.accelerator.Revoked, id)
 		}
