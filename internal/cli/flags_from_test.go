@@ -58,6 +58,9 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 	}{
 		"of the Lease": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip")), deploymentYAML("ingress", "lb", "--cluster-name=other")},
 			want: ip, reported: "# with the flags of the controller that holds Lease ingress/aws-load-balancer-controller-leader: " + cluster + " --default-target-type=ip\n"},
+		"of the Lease that is renewed": {
+			server: []string{leaseYAML(published(cluster, "--default-target-type=ip")), strings.NewReplacer("namespace: ingress", "namespace: before", "holderIdentity", "leaseDurationSeconds: 15, holderIdentity").Replace(leaseYAML(published(cluster)))},
+			want:   ip, reported: "# with the flags of the controller that holds Lease ingress/aws-load-balancer-controller-leader: " + cluster + " --default-target-type=ip\n"},
 		"of the Lease, and none": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip"))}, args: []string{"--flags-from=none", cluster}, want: instance},
 		"of the Lease, and given": {server: []string{leaseYAML(published(cluster, "--default-target-type=ip"))}, args: []string{"--default-target-type=instance"}, want: instance,
 			reported: "has --default-target-type=ip; the values given here are used, so the controller may act differently\n"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -147,6 +148,9 @@ func (d *Source) findLease(ctx context.Context, api coordinationv1client.Coordin
 			case 1:
 				return &held[0], nil
 			}
+			if renewed := slices.DeleteFunc(slices.Clone(held), func(l coordinationv1.Lease) bool { return isExpired(l, d.Env.Time()) }); len(renewed) == 1 {
+				return &renewed[0], nil
+			}
 			return nil, fmt.Errorf("%d controllers hold Leases %q", len(held), name)
 		}
 	}
@@ -155,6 +159,12 @@ func (d *Source) findLease(ctx context.Context, api coordinationv1client.Coordin
 		return nil, readError(err, "Lease "+cmp.Or(namespace, "kube-system")+"/"+name)
 	}
 	return lease, nil
+}
+
+// isExpired reports whether the controller that holds a Lease has not renewed it in time.
+func isExpired(l coordinationv1.Lease, now time.Time) bool {
+	renewed, seconds := l.Spec.RenewTime, l.Spec.LeaseDurationSeconds
+	return renewed != nil && seconds != nil && now.Sub(renewed.Time) > time.Duration(*seconds)*time.Second
 }
 
 // flagsOfNamedDeployment returns the flags of the Deployment that text names as [NAMESPACE/]deployment/NAME. Without a
