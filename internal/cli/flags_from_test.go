@@ -13,6 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
@@ -165,6 +166,30 @@ func TestChangedFlagsOfControllerAreReported(t *testing.T) {
 		const want = "# the flags of the controller that holds Lease ingress/aws-load-balancer-controller-leader have changed; what is shown is with those before; start the command again\n"
 		if (stderr.String() == want) != (i == 2) || cmd.Flags().Lookup("default-target-type").Value.String() == "ip" {
 			t.Errorf("look %d: %s", i, stderr.String())
+		}
+	}
+}
+
+// TestNotesOfAViewFollowRights checks that the console, which reads the cluster repeatedly, says which kinds it may not list
+// only until it may, and which flags of the controller it uses as long as it runs.
+func TestNotesOfAViewFollowRights(t *testing.T) {
+	_, flags := startEmulator(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
+	server.addManifest(t, leaseYAML(`{"holder":"fulcrum-0","flags":["--default-target-type=ip"]}`))
+	server.forbiddenResources = map[string]bool{"gateways": true}
+	cmd := &cobra.Command{}
+	v := tree.NewView(cmd, output.Environment{Getenv: func(string) string { return "" }})
+	if err := cmd.ParseFlags(append(flags, "--kubeconfig="+config, "-n=shop")); err != nil {
+		t.Fatal(err)
+	}
+	for i, denied := range []bool{true, true, false} {
+		server.forbiddenResources["gateways"] = denied
+		_, got, err := v.Update(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(got.Notes, "you may not list them: Gateway") != denied || !strings.Contains(got.Notes, "# with the flags of the controller") {
+			t.Errorf("look %d: %s", i, got.Notes)
 		}
 	}
 }

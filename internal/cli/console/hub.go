@@ -358,10 +358,7 @@ func (s *pageState) withRefresh(got refreshResult) *pageState {
 		previous[p.key] = p
 	}
 	next.failure, next.cluster, next.stackParts = "", got.snapshot.Document.Cluster, nil
-	next.text = ""
-	if got.snapshot.Notes != "" { // the note about the flags of the controller is in the first snapshot only
-		next.notes = got.snapshot.Notes
-	}
+	next.text, next.notes = "", got.snapshot.Notes
 	if len(got.snapshot.Document.Stacks) == 0 {
 		next.text = got.snapshot.Text
 	}

@@ -19,8 +19,10 @@ import (
 type View struct {
 	treeCommand
 	current Snapshot
-	// stderr has the text that treeCommand writes to standard error.
-	stderr bytes.Buffer
+	// stderr has the text that treeCommand writes to standard error. flagNotes are the last notes in it: about the flags of the
+	// controller, which are written only at the first call and when they have changed.
+	stderr    bytes.Buffer
+	flagNotes string
 }
 
 // NewView returns a View, and binds its flags to a command. The View prints nothing.
@@ -41,8 +43,11 @@ func (v *View) Update(ctx context.Context) (previous, current Snapshot, err erro
 	previous = v.current
 	v.stderr.Reset()
 	current, err = v.confirmedSnapshot(ctx, strings.NewReader(""), previous)
+	if v.stderr.Len() > 0 {
+		v.flagNotes = v.stderr.String()
+	}
 	if err == nil {
-		current.Notes += v.stderr.String()
+		current.Notes += v.flagNotes
 		v.current = current
 	}
 	return previous, current, err
