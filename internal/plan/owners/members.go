@@ -57,18 +57,23 @@ type memberRule struct {
 // NewRetention returns the Retention of the stack.
 func NewRetention(tg *TargetGroups, keys ConditionKeys) *Retention {
 	rt := &Retention{TargetGroups: tg, keys: keys, members: tg.Want.Held.Members, rulesByKey: map[string][]memberRule{}}
+	type list struct {
+		first *string
+		n     int
+	}
+	shapes := map[list]*overlap.Shape{} // the members of a namespace share one list
 	for i := range rt.members {
 		x := &rt.members[i]
 		if x.All {
 			rt.retainAllIndexes = append(rt.retainAllIndexes, i)
 		}
 		var foreign *overlap.Shape
-		switch {
-		case len(x.ForeignHosts) == 0:
-		case i > 0 && slices.Equal(x.ForeignHosts, rt.members[i-1].ForeignHosts):
-			foreign = rt.foreignHosts[i-1] // the members of a namespace have the same list
-		default:
-			foreign = overlap.ShapeOfHosts(x.ForeignHosts)
+		if n := len(x.ForeignHosts); n > 0 {
+			of := list{&x.ForeignHosts[0], n}
+			if shapes[of] == nil {
+				shapes[of] = overlap.ShapeOfHosts(x.ForeignHosts)
+			}
+			foreign = shapes[of]
 		}
 		rt.foreignHosts = append(rt.foreignHosts, foreign)
 		for j := range x.Rules {

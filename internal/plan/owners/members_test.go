@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
@@ -72,5 +73,22 @@ func TestHeldMemberKeepsOnlyItsRules(t *testing.T) {
 				t.Errorf("rule is retained: %t, want %t", stays, c.stays)
 			}
 		})
+	}
+}
+
+// TestForeignHostsAreCompiledOnceForEachNamespace checks that held members of two namespaces in turn do not multiply the cost
+// of the hosts of other namespaces.
+func TestForeignHostsAreCompiledOnceForEachNamespace(t *testing.T) {
+	lists := [2][]string{{"*.a.example.com"}, {"*.b.example.com"}}
+	d := &draft.Draft{}
+	for i := range 100 {
+		d.Want.Held.Members = append(d.Want.Held.Members, model.HeldMember{Member: webIngress, All: true, ForeignHosts: lists[i%2]})
+	}
+	shapes := map[*overlap.Shape]bool{}
+	for _, s := range NewRetention(NewTargetGroups(d), ConditionKeys{}).foreignHosts {
+		shapes[s] = true
+	}
+	if len(shapes) != 2 {
+		t.Errorf("%d shapes", len(shapes))
 	}
 }
