@@ -208,8 +208,11 @@ func (c *Accelerators) readUnknownParts(ctx context.Context) error {
 	})
 	slices.Sort(arns)
 	for _, arn := range arns {
-		// A part that is deleted meanwhile must not end the read of the other accelerators.
-		if err := sdk.IgnoreGone((reader{c}).refreshParts(ctx, arn, time.Time{})); err != nil {
+		err := (reader{c}).refreshParts(ctx, arn, time.Time{})
+		if sdk.IsGone(err) { // a part was deleted during the read, and the next read does not find it any more
+			err = sdk.IgnoreGone((reader{c}).refreshParts(ctx, arn, time.Time{}))
+		}
+		if err != nil {
 			return err
 		}
 	}
