@@ -91,19 +91,7 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	affected := map[K]struct{}{}
-	for _, obj := range []Object{old, new} {
-		if obj == nil {
-			continue
-		}
-		kind, ok := KindOf(obj)
-		if !ok {
-			continue
-		}
-		addAll(affected, t.byRef.members(RefOf(obj)))
-		for q := range queriesOf(kind, obj) {
-			addAll(affected, t.byQuery.members(q))
-		}
-	}
+	eachRead(old, new, func(r Ref) { addAll(affected, t.byRef.members(r)) }, func(q Query) { addAll(affected, t.byQuery.members(q)) })
 	return t.sortConsumers(affected)
 }
 
@@ -142,19 +130,7 @@ func (c *Change) Size() int { return 1 + len(c.queries) }
 // ChangeOf returns the Change of an object. old is nil for a new object, and new is nil for a deleted object.
 func ChangeOf(old, new Object) *Change {
 	out := &Change{queries: map[Query]bool{}}
-	for _, obj := range []Object{old, new} {
-		if obj == nil {
-			continue
-		}
-		kind, ok := KindOf(obj)
-		if !ok {
-			continue
-		}
-		out.ref = RefOf(obj)
-		for q := range queriesOf(kind, obj) {
-			out.queries[q] = true
-		}
-	}
+	eachRead(old, new, func(r Ref) { out.ref = r }, func(q Query) { out.queries[q] = true })
 	return out
 }
 
@@ -172,27 +148,29 @@ func (v *View) HasRead(c *Change) bool {
 	return false
 }
 
-// queriesOf returns all queries that select an object, in unspecified order. It is an iterator, because a list would be
-// allocated for each event.
-func queriesOf(kind Kind, obj Object) iter.Seq[Query] {
-	return func(yield func(Query) bool) {
+// eachRead calls ref with the reference to an object, and query with each query that selects it, for the old and the new
+// state of the object. Either state may be nil. It makes no list, because it is called for each event.
+func eachRead(old, new Object, ref func(Ref), query func(Query)) {
+	for _, obj := range []Object{old, new} {
+		if obj == nil {
+			continue
+		}
+		kind, ok := KindOf(obj)
+		if !ok {
+			continue
+		}
+		ref(RefOf(obj))
 		typ, _ := TypeOf(kind)
-		namespace := obj.GetNamespace()
-		yieldBoth := func(q Query) bool {
-			if !yield(q) {
-				return false
+		both := func(q Query) { // in all namespaces, and in that of the object
+			query(q)
+			if q.Namespace = obj.GetNamespace(); q.Namespace != "" {
+				query(q)
 			}
-			q.Namespace = namespace
-			return namespace == "" || yield(q)
 		}
-		if !yieldBoth(Query{Kind: kind}) {
-			return
-		}
+		both(Query{Kind: kind})
 		for _, ix := range typ.Indexes {
 			for _, value := range IndexValues(ix, obj) {
-				if !yieldBoth(Query{Kind: kind, Index: ix, Value: value}) {
-					return
-				}
+				both(Query{Kind: kind, Index: ix, Value: value})
 			}
 		}
 	}
