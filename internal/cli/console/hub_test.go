@@ -223,3 +223,11 @@ func TestChangesAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestNotesAreThoseOfTheLastRefresh checks that a page does not show notes that the last refresh did not give.
+func TestNotesAreThoseOfTheLastRefresh(t *testing.T) {
+	before := (*pageState)(nil).withRefresh(refreshResult{snapshot: tree.Snapshot{Notes: "# not read"}})
+	if after := before.withRefresh(refreshResult{}); before.notes != "# not read" || after.notes != "" {
+		t.Errorf("notes %q, then %q", before.notes, after.notes)
+	}
+}
