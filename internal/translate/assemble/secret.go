@@ -57,8 +57,8 @@ func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
 // issuerCertificateKey is the key of the issuer's certificate in a TLS Secret of cert-manager.
 const issuerCertificateKey = "ca.crt"
 
-// maxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace in a stack. It is the
-// default AWS quota of certificates of a load balancer.
+// maxTLSSecrets is the maximum number of TLS Secrets that are read for an Ingress, or for the listeners of a namespace on a
+// Gateway. It is the default AWS quota of certificates of a load balancer.
 const maxTLSSecrets = 25
 
 // TLSSecret is a reference to a TLS Secret for the listeners of a member.
