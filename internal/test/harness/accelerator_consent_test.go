@@ -11,6 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
 // TestConsentIsCheckedAfterARestart checks that an endpoint leaves the accelerator at once if consent is withdrawn while no
@@ -74,6 +75,27 @@ func TestEndpointLeavesWithTheMemberOfAnIngressGroup(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNamespaceThatJoinsIsAskedForConsent checks that in isolated tenancy a load balancer is no endpoint any more when a
+// namespace without a ReferenceGrant joins its IngressGroup.
+func TestNamespaceThatJoinsIsAskedForConsent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{Accelerator: func(o *accelerators.Options) { o.IsolatedTenancy = true }})
+		r.Apply(edgeNamespace, edgeService, sharedMember("shop"))
+		r.Settle(10 * time.Minute)
+		r.Apply(accelerator("shop", "front", listenerTo(`{type: Ingress, name: web}`)))
+		r.Settle(10 * time.Minute)
+		if got := acceleratorEndpoints(r); len(got) != 1 {
+			t.Fatalf("%d endpoints of one namespace", len(got))
+		}
+		r.Apply(sharedMember("edge"))
+		r.Settle(time.Minute)
+		if got := acceleratorEndpoints(r); len(got) > 0 {
+			t.Errorf("endpoints without the consent of the namespace that joined: %v", got)
+		}
+	})
 }
 
 // TestIngressWithoutTargetGroupIsAnEndpoint checks that an Ingress of an IngressGroup whose rules only redirect can be an

@@ -75,22 +75,31 @@ func (t rightsChecker) setRights() {
 			of = append(of, fmt.Sprintf("%q", []string{g.Namespace, string(to.Group), string(to.Kind), name}))
 		}
 	}
+	groups := map[model.StackID]bool{}
 	slices.Sort(namespaces)
 	for _, namespace := range slices.Compact(namespaces) {
-		of = append(of, t.sharedOrDeleted(namespace)...)
+		of = append(of, t.sharedOrDeleted(namespace, groups)...)
+	}
+	for id := range groups { // each namespace of an IngressGroup is asked, also one that joins later
+		for _, m := range cluster.List[cluster.Object](t.view, cluster.Query{Kind: cluster.KindIngress, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)}) {
+			of = append(of, fmt.Sprintf("%q %q", id.String(), m.GetNamespace()))
+		}
 	}
 	slices.Sort(of[1:])
 	t.accelerator.Rights = strings.Join(slices.Compact(of), "\n")
 }
 
 // sharedOrDeleted returns, as texts, the shared load balancers of the objects of a namespace, and the load balancers of its
-// objects that are being deleted.
-func (t rightsChecker) sharedOrDeleted(namespace string) (out []string) {
+// objects that are being deleted. In isolated tenancy, it adds the IngressGroups of the objects to groups.
+func (t rightsChecker) sharedOrDeleted(namespace string, groups map[model.StackID]bool) (out []string) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway} {
 		for _, obj := range cluster.List[cluster.Object](t.view, cluster.Query{Kind: kind, Namespace: namespace}) {
 			for _, id := range ownership.ClaimedStacks(t.view, obj) {
 				if deleting := obj.GetDeletionTimestamp() != nil; deleting || isShared(id) {
 					out = append(out, fmt.Sprintf("%s %q %t", id.Kind, id.String(), deleting))
+				}
+				if t.opt.IsolatedTenancy && id.Kind == model.Ingress && isShared(id) {
+					groups[id] = true
 				}
 			}
 		}
