@@ -34,7 +34,7 @@ func RoutesOf(v *View, parent Ref) []Object {
 // BackendValue returns the value of the RouteByBackend and TargetConfigurationByReference indexes for a backend, such as a
 // Service.
 func BackendValue(kind Kind, namespace, name string) string {
-	return string(kind) + " " + namespace + "/" + name
+	return kind + " " + namespace + "/" + name
 }
 
 // gatewayValues is IndexValues for the kinds of the Gateway API.
@@ -106,7 +106,7 @@ func routeValues(index Index, obj Object) []string {
 		}
 	case RouteByConfiguration:
 		for _, r := range routeExtensions(obj) {
-			if string(r.Group) == gwconfig.GroupVersion.Group && string(r.Kind) == string(KindListenerRuleConfiguration) {
+			if string(r.Group) == gwconfig.GroupVersion.Group && string(r.Kind) == KindListenerRuleConfiguration {
 				out = append(out, string(r.Name))
 			}
 		}

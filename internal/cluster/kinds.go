@@ -1,7 +1,7 @@
 package cluster
 
 // Kind is a kind of Kubernetes objects that the controller reads.
-type Kind string
+type Kind = string
 
 // The kinds that the controller reads.
 const (

@@ -279,7 +279,7 @@ func objectText(ref Ref) string {
 	if ref.Kind == KindIngress {
 		return text
 	}
-	return string(ref.Kind) + ":" + text
+	return ref.Kind + ":" + text
 }
 
 // parseObjectText parses the result of objectText. It returns false if the text is invalid, or if the kind is not a root
@@ -287,10 +287,10 @@ func objectText(ref Ref) string {
 func parseObjectText(text string) (Ref, bool) {
 	kind, rest, named := strings.Cut(text, ":")
 	if !named {
-		kind, rest = string(KindIngress), text
+		kind, rest = KindIngress, text
 	}
 	namespace, name, ok := strings.Cut(rest, "/")
-	return Ref{Kind: Kind(kind), Namespace: namespace, Name: name}, ok && slices.Contains(rootKinds, Kind(kind))
+	return Ref{Kind: kind, Namespace: namespace, Name: name}, ok && slices.Contains(rootKinds, kind)
 }
 
 // rootKinds is the result of RootKinds, computed once because it is read for each event.

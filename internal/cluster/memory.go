@@ -207,5 +207,5 @@ func (m *Memory) refAndResource(obj Object) (Ref, schema.GroupResource, error) {
 }
 
 func notFound(ref Ref) error {
-	return apierrors.NewNotFound(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name)
+	return apierrors.NewNotFound(schema.GroupResource{Resource: ref.Kind}, ref.Name)
 }

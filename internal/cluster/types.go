@@ -20,7 +20,6 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // Type describes a kind: its API group and version, its indexes and its Go types.
@@ -150,24 +149,6 @@ func KindOf(obj Object) (Kind, bool) {
 func RefOf(obj Object) Ref {
 	k, _ := KindOf(obj)
 	return Ref{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// RefFromFinding converts the reference of an object in a finding to a Ref.
-func RefFromFinding(r finding.Ref) Ref {
-	return Ref{Kind: Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
-}
-
-// FindingRef converts the reference to the type that findings use.
-func (r Ref) FindingRef() finding.Ref {
-	return finding.Ref{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
-}
-
-// String returns "Kind namespace/name", or "Kind name" for a cluster-scoped object.
-func (r Ref) String() string {
-	if r.Namespace == "" {
-		return string(r.Kind) + " " + r.Name
-	}
-	return string(r.Kind) + " " + r.Namespace + "/" + r.Name
 }
 
 // NewScheme returns a scheme with the API groups of all kinds.

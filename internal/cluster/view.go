@@ -13,17 +13,15 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // Object is any typed Kubernetes object.
 type Object = client.Object
 
 // Ref is a reference to an object.
-type Ref struct {
-	Kind      Kind
-	Namespace string
-	Name      string
-}
+type Ref = finding.Ref
 
 // Query selects the objects of a kind that have a value in an index. If Index is empty, it selects all objects of the kind.
 // If Namespace is not empty, it selects only objects in this namespace.

@@ -30,7 +30,7 @@ func fillGatewayDefaults(obj Object) {
 	case *gwconfig.TargetGroupConfiguration:
 		if r := o.Spec.TargetReference; r != nil {
 			setDefault(&r.Group, "")
-			setDefault(&r.Kind, string(KindService))
+			setDefault(&r.Kind, KindService)
 		}
 	case *gwconfig.ListenerRuleConfiguration:
 		for i := range o.Spec.Actions {

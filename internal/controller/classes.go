@@ -54,7 +54,7 @@ func ClassController(c config.Config, cl *kube.Cluster, m *Metrics, fence engine
 
 // Label implements queue.Reconciler.
 func (s *classReconciler) Label(r cluster.Ref) []any {
-	return []any{"kind", string(r.Kind), "namespace", r.Namespace, "name", r.Name}
+	return []any{"kind", r.Kind, "namespace", r.Namespace, "name", r.Name}
 }
 
 // Controller implements queue.Reconciler.
@@ -102,7 +102,7 @@ func (s *classReconciler) Items(v *cluster.View, obj cluster.Object) []cluster.R
 func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	var out []cluster.Patch
 	for _, f := range found.Sorted() {
-		out = append(out, cluster.Event{Ref: cluster.RefFromFinding(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.TextWithField()})
+		out = append(out, cluster.Event{Ref: f.Object, Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.TextWithField()})
 	}
 	return append(out, cluster.LastingWarnings{Subject: "unserved " + ref.String()})
 }

@@ -66,7 +66,7 @@ func (r *observation) applyRelation(stack model.Stack, have observed.Stack) obse
 
 // statusLoadBalancer returns the DNS name of the load balancer in the status of an object, or "" if there is none.
 func (r *observation) statusLoadBalancer(ref finding.Ref) string {
-	obj, err := r.view.Object(cluster.Kind(ref.Kind), ref.Namespace, ref.Name)
+	obj, err := r.view.Object(ref.Kind, ref.Namespace, ref.Name)
 	if err != nil || obj == nil {
 		return ""
 	}

@@ -19,7 +19,7 @@ func (c *Cluster) recordAccelerator(ctx context.Context, action plan.RecordAccel
 	if arn == "" {
 		return errors.New("the ARN of the accelerator is not known, because the step that creates it was not carried out")
 	}
-	ref := cluster.RefFromFinding(action.Ref)
+	ref := action.Ref
 	return c.editStatus(ctx, cluster.StatusEdit{Ref: ref, Edit: func(obj cluster.Object, _ metav1.Time) any {
 		if ga, ok := obj.(*aga.GlobalAccelerator); !ok || ga.Status.AcceleratorARN == arn {
 			return nil

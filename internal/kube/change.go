@@ -54,7 +54,7 @@ func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 
 // bindingRef returns the reference to a TargetGroupBinding that findings and steps use.
 func bindingRef(k bindings.Key) finding.Ref {
-	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: k.Namespace, Name: k.Name}
+	return finding.Ref{Kind: cluster.KindBinding, Namespace: k.Namespace, Name: k.Name}
 }
 
 // bindingWriter changes TargetGroupBindings, the readiness conditions of their pods, and the records of their targets.
@@ -62,7 +62,7 @@ type bindingWriter struct{ *fieldWriter }
 
 // cachedBinding returns the binding from the cache; nil if it does not exist.
 func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
-	obj, err := c.source.Get(cluster.RefFromFinding(bindingRef(k)))
+	obj, err := c.source.Get(bindingRef(k))
 	if err != nil || obj == nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 
 // claimFinalizer adds the finalizer of a stack to an object. It returns a conflict if the object is being deleted.
 func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer) error {
-	ref := cluster.RefFromFinding(action.Ref)
+	ref := action.Ref
 	root := slices.Contains(cluster.RootKinds(), ref.Kind)
 	if root {
 		c.Members.BeginClaim(ref, action.Finalizer)
@@ -73,7 +73,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 			return have, nil
 		}
 		if obj.GetDeletionTimestamp() != nil {
-			return nil, apierrors.NewConflict(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name,
+			return nil, apierrors.NewConflict(schema.GroupResource{Resource: ref.Kind}, ref.Name,
 				fmt.Errorf("the object is being deleted"))
 		}
 		return append(slices.Clone(have), action.Finalizer), nil
@@ -90,7 +90,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 // releaseFinalizer removes the finalizer of a stack from an object. If the action requests it, the load balancer of the
 // stack is removed from the status of the object before.
 func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinalizer) error {
-	ref := cluster.RefFromFinding(action.Ref)
+	ref := action.Ref
 	if action.ClearStatus {
 		if err := c.clearStatus(ctx, ref, action.Finalizer); err != nil {
 			return engine.StatusError{Err: err}
@@ -132,7 +132,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 		return err
 	}
 	if err := c.patchStatus(ctx, obj, p.Fields); err != nil {
-		return fmt.Errorf("update status of %s %s/%s: %w", strings.ToLower(string(p.Ref.Kind)), p.Ref.Namespace, p.Ref.Name, err)
+		return fmt.Errorf("update status of %s %s/%s: %w", strings.ToLower(p.Ref.Kind), p.Ref.Namespace, p.Ref.Name, err)
 	}
 	return nil
 }

@@ -142,9 +142,9 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		}
 		switch {
 		case obj.GetDeletionTimestamp() != nil:
-			out.Deleting = append(out.Deleting, cluster.RefOf(obj).FindingRef())
+			out.Deleting = append(out.Deleting, cluster.RefOf(obj))
 		case len(stacks) == 0:
-			out.ServedByOthers = append(out.ServedByOthers, cluster.RefOf(obj).FindingRef())
+			out.ServedByOthers = append(out.ServedByOthers, cluster.RefOf(obj))
 		}
 	}
 	targetUses := map[finding.Ref][]targetUse{}

@@ -82,7 +82,7 @@ func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err erro
 		if have != nil && !missing[*name] {
 			continue
 		}
-		ingresses, missing[*name] = append(ingresses, cluster.RefOf(obj).FindingRef()), true
+		ingresses, missing[*name] = append(ingresses, cluster.RefOf(obj)), true
 		if have == nil {
 			err = store.Put(&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: *name}, Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressControllerName}})
 		}
@@ -96,7 +96,7 @@ func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err erro
 // addOIDCSecret adds a placeholder for the Secret of the OIDC client that an Ingress or Service names, if the store lacks
 // the Secret.
 func addOIDCSecret(store *cluster.Memory, obj cluster.Object, labels map[string]string) error {
-	idp := settings.ParseService(obj.GetAnnotations(), cluster.RefOf(obj).FindingRef()).Auth.OIDC
+	idp := settings.ParseService(obj.GetAnnotations(), cluster.RefOf(obj)).Auth.OIDC
 	if !idp.Set {
 		return nil
 	}

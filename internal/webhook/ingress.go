@@ -109,7 +109,7 @@ func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
 // ingressFindings translates all stacks of an Ingress, and returns the findings about the Ingress.
 func (c Config) ingressFindings(v *cluster.View, ing *networkingv1.Ingress) finding.List {
 	var out finding.List
-	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
+	ref := finding.Ref{Kind: cluster.KindIngress, Namespace: ing.Namespace, Name: ing.Name}
 	for _, id := range c.Ingress.Stacks(v, ing) {
 		_, found := c.Ingress.Translate(v, id, nil)
 		out = append(out, found.About(ref)...)
@@ -184,7 +184,7 @@ func (c Config) hasServedClassAnnotation(ing *networkingv1.Ingress) bool {
 // pathFindings returns the findings about paths because of which an Ingress is denied. The translation returns the same
 // findings, unless it holds the Ingress for another reason and therefore does not translate the paths.
 func pathFindings(ing *networkingv1.Ingress) finding.List {
-	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
+	ref := finding.Ref{Kind: cluster.KindIngress, Namespace: ing.Namespace, Name: ing.Name}
 	parsed := settings.ParseIngress(ing.Annotations, ref)
 	var out finding.List
 	for i, rule := range ing.Spec.Rules {

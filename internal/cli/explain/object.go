@@ -195,7 +195,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ref := e.Named[0].FindingRef()
+	ref := e.Named[0]
 	doc := Document{
 		Cluster: e.Config.ClusterName, Object: output.Object(ref), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
@@ -294,7 +294,7 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 func ownRulePredicate(s model.Stack, object finding.Ref) func(model.Rule) bool {
 	groups := map[string]bool{}
 	for _, g := range s.TargetGroups {
-		if b := g.Binding; b != nil && object == (finding.Ref{Kind: string(cluster.KindService), Namespace: b.Namespace, Name: b.Service}) {
+		if b := g.Binding; b != nil && object == (finding.Ref{Kind: cluster.KindService, Namespace: b.Namespace, Name: b.Service}) {
 			groups[g.ID] = true
 		}
 	}

@@ -286,7 +286,7 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 		refs = []finding.Ref{{Kind: s.ID.Kind.ObjectKind(), Namespace: s.ID.Namespace, Name: s.ID.Name}}
 	}
 	return slices.ContainsFunc(refs, func(ref finding.Ref) bool {
-		obj, err := a.store.Get(cluster.RefFromFinding(ref))
+		obj, err := a.store.Get(ref)
 		ing, ok := obj.(*networkingv1.Ingress)
 		if err != nil || !ok || ing.Spec.DefaultBackend != nil {
 			return true

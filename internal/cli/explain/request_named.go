@@ -24,7 +24,7 @@ func (a *answerCollector) hostNamedBy(answer requestAnswer, d engine.Draft, list
 		return finding.Printable("host " + answer.hostPattern)
 	}
 	for _, m := range d.Stack.Members {
-		obj, err := a.store.Get(cluster.RefFromFinding(m.Ref))
+		obj, err := a.store.Get(m.Ref)
 		if err != nil || obj == nil {
 			continue
 		}

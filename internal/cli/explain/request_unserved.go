@@ -64,7 +64,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 				continue
 			}
 			out.Objects = append(out.Objects, unservedObject{
-				Object: output.Object(cluster.RefOf(obj).FindingRef()), Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
+				Object: output.Object(cluster.RefOf(obj)), Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
 			})
 		}
 	}
@@ -127,7 +127,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	if why := input.ReasonIfUnserved(a.Source, a.store, obj); why != "" {
 		return why
 	}
-	ref := cluster.RefOf(obj).FindingRef()
+	ref := cluster.RefOf(obj)
 	errorOf := func(d engine.Draft, minReach finding.Reach) string {
 		if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool {
 			return f.Object == ref && f.Severity == finding.Error && f.Blocks >= minReach
@@ -144,7 +144,7 @@ func (a *answerCollector) unservedReason(obj cluster.Object) string {
 	members := []finding.Ref{ref} // a route is served by the load balancers of its Gateways
 	parents, _ := cluster.RouteParents(obj)
 	for _, p := range parents {
-		members = append(members, cluster.ParentRef(obj.GetNamespace(), p).FindingRef())
+		members = append(members, cluster.ParentRef(obj.GetNamespace(), p))
 	}
 	for _, d := range a.drafts {
 		if !slices.ContainsFunc(d.Stack.Members, func(m model.Member) bool { return slices.Contains(members, m.Ref) }) {

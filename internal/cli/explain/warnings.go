@@ -65,9 +65,9 @@ func warningsAbout(ctx context.Context, d *input.Source, store *cluster.Memory, 
 		return nil, err
 	}
 	var events []*corev1.Event
-	selector := fields.Set{"involvedObject.kind": string(ref.Kind), "involvedObject.name": ref.Name, "type": corev1.EventTypeWarning}.String()
+	selector := fields.Set{"involvedObject.kind": ref.Kind, "involvedObject.name": ref.Name, "type": corev1.EventTypeWarning}.String()
 	complete, err := input.ListEvents(ctx, core.Events(ref.Namespace), selector, func(e *corev1.Event) {
-		if e.InvolvedObject.Kind == string(ref.Kind) && e.InvolvedObject.Name == ref.Name && e.Type == corev1.EventTypeWarning && !isOfEarlierObject(e.InvolvedObject.UID, obj) {
+		if e.InvolvedObject.Kind == ref.Kind && e.InvolvedObject.Name == ref.Name && e.Type == corev1.EventTypeWarning && !isOfEarlierObject(e.InvolvedObject.UID, obj) {
 			events = append(events, e)
 		}
 	})

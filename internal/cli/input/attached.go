@@ -29,13 +29,13 @@ func (d *Source) unattachedFindings(store *cluster.Memory, id model.StackID) (ou
 		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {
 			if p.Problem != (attach.Problem{}) && d.includesMember(ref, id) {
-				add(ref.FindingRef(), fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
+				add(ref, fmt.Sprintf("spec.parentRefs[%d]", p.Index), p.Problem)
 			}
 		}
 	}
 	for _, s := range attached.Sets {
 		if ref := cluster.RefOf(s.Object); !s.Accepted && d.includesMember(ref, id) {
-			add(ref.FindingRef(), "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
+			add(ref, "spec.parentRef", attach.Problem{Reason: string(gwv1.ListenerSetReasonNotAllowed),
 				Message: "the Gateway does not admit the ListenerSet; none of its listeners is served; let the owner of the Gateway set spec.allowedListeners"})
 		}
 	}

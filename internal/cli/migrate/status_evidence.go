@@ -66,7 +66,7 @@ func (s *statusCommand) contradictingStatusReason(m move, members []model.Member
 		if !member.Claimed {
 			continue // another controller may have written its status
 		}
-		ref := cluster.RefFromFinding(member.Ref)
+		ref := member.Ref
 		obj, err := s.store.Get(ref)
 		if err != nil {
 			continue
@@ -92,7 +92,7 @@ func (s *statusCommand) abandonedObject(from model.StackID, desired model.Stack)
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {
 		ref := cluster.RefOf(obj)
-		member := slices.ContainsFunc(desired.Members, func(m model.Member) bool { return m.Ref == ref.FindingRef() })
+		member := slices.ContainsFunc(desired.Members, func(m model.Member) bool { return m.Ref == ref })
 		if !member && obj.GetDeletionTimestamp() == nil && slices.Contains(obj.GetFinalizers(), naming.Finalizer(from)) &&
 			slices.Contains(s.frontends[from.Kind].Stacks(v, obj), from) {
 			return ref, true

@@ -129,7 +129,7 @@ func (c commandLines) releaseCommand(out *Status) string {
 	var lines []string
 	names := map[string][]string{}
 	for _, m := range out.Members {
-		if m.Kind != string(cluster.KindService) {
+		if m.Kind != cluster.KindService {
 			names[m.Namespace] = append(names[m.Namespace], m.Name)
 			continue
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -169,7 +168,7 @@ func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int,
 func (g *getCommand) oldestCreation(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {
-		obj, err := g.store.Get(cluster.RefFromFinding(finding.Ref(m)))
+		obj, err := g.store.Get(finding.Ref(m))
 		if err != nil || obj == nil || !g.ClusterRead {
 			continue
 		}

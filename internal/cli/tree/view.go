@@ -10,7 +10,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
@@ -66,7 +65,7 @@ func (v *View) UIDOf(o output.Object) (uid string, found bool) {
 	if v.store == nil {
 		return "", true
 	}
-	obj, err := v.store.Get(cluster.RefFromFinding(finding.Ref(o)))
+	obj, err := v.store.Get(finding.Ref(o))
 	switch {
 	case err != nil:
 		return "", true

@@ -46,7 +46,7 @@ func MassRemoval(v *cluster.View, obj cluster.Object, c ControllerSelector, text
 		return nil
 	}
 	return &finding.Finding{
-		Object: FindingRefOf(obj), Field: text.Field, Reason: finding.RemovalNotTrusted, Severity: finding.Error,
+		Object: cluster.RefOf(obj), Field: text.Field, Reason: finding.RemovalNotTrusted, Severity: finding.Error,
 		Message: fmt.Sprintf("the class selects another controller for this object and %d other %s, and none of them was edited; their AWS resources stay unchanged", changed-1, text.Kinds),
 		Fix:     text.Restore + "; if this is intended, delete or edit the " + text.Kinds + ", or start the controller with --allow-mass-removal", Blocks: finding.BlocksMember,
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
@@ -102,7 +101,7 @@ func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
 // NewMember returns an object as a member of a stack.
 func NewMember(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
 	return model.Member{
-		Ref: FindingRefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).HasFinalizer, Deleting: obj.GetDeletionTimestamp() != nil,
+		Ref: cluster.RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).HasFinalizer, Deleting: obj.GetDeletionTimestamp() != nil,
 		Adopter: adoptingGatewayStack(obj, id.Kind),
 	}
 }
@@ -131,7 +130,7 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 			continue
 		}
 		if _, there := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name); !there {
-			out = append(out, model.Member{Ref: ref.FindingRef(), Finalizer: finalizer, Deleting: true})
+			out = append(out, model.Member{Ref: ref, Finalizer: finalizer, Deleting: true})
 		}
 	}
 	return out
@@ -193,6 +192,3 @@ func HasMemberInNamespace(v *cluster.View, id model.StackID, namespace string) b
 		return obj.GetDeletionTimestamp() == nil && obj.GetNamespace() == namespace && slices.Contains(obj.GetFinalizers(), naming.Finalizer(id))
 	})
 }
-
-// FindingRefOf returns the reference of an object for findings.
-func FindingRefOf(obj cluster.Object) finding.Ref { return cluster.RefOf(obj).FindingRef() }

@@ -33,7 +33,7 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	v := r.Cluster.View().Unsubscribed()
 	var out []finding.Ref
 	for _, obj := range cluster.List[cluster.Object](v, cluster.Query{Kind: root, Namespace: b.Namespace, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)}) {
-		if ref := ownership.FindingRefOf(obj); naming.IsTargetGroupOf(group, ref) && mayBelongTo(obj, id) {
+		if ref := cluster.RefOf(obj); naming.IsTargetGroupOf(group, ref) && mayBelongTo(obj, id) {
 			out = append(out, ref)
 		}
 	}

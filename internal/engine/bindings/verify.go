@@ -124,7 +124,7 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 		reason, does = finding.DriftFound, "the change stays until the endpoints change or until the next periodic comparison, because of --drift=report; revert it in AWS"
 	}
 	return cluster.Event{
-		Ref:     cluster.RefFromFinding(of),
+		Ref:     of,
 		Warning: true, Reason: string(reason), Message: string(reason) + ": " + finding.Printable(text+"; "+does),
 	}
 }

@@ -111,7 +111,7 @@ func (p *planner) events(found finding.List, reason string) WriteEvents {
 // Event returns the event for a finding. If reason is empty, the event has the reason of the finding.
 func Event(x finding.Finding, reason string) cluster.Event {
 	return cluster.Event{
-		Ref:     cluster.RefFromFinding(x.Object),
+		Ref:     x.Object,
 		Warning: true, Fault: x.Severity == finding.Error, Reason: cmp.Or(reason, string(x.Reason)), Message: string(x.Reason) + ": " + x.Text(),
 	}
 }

@@ -184,5 +184,5 @@ func HasInstanceTargets(b *elbv2.TargetGroupBinding) bool {
 
 // BindingRef returns the reference of a binding in findings.
 func BindingRef(b *elbv2.TargetGroupBinding) finding.Ref {
-	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: b.Namespace, Name: b.Name}
+	return finding.Ref{Kind: cluster.KindBinding, Namespace: b.Namespace, Name: b.Name}
 }

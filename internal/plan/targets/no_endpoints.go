@@ -112,7 +112,7 @@ func NoEndpointsReasonOf(v *cluster.View, b *elbv2.TargetGroupBinding, svc *core
 
 // serviceRef returns the reference of a Service in findings.
 func serviceRef(svc *corev1.Service) finding.Ref {
-	return finding.Ref{Kind: string(cluster.KindService), Namespace: svc.Namespace, Name: svc.Name}
+	return finding.Ref{Kind: cluster.KindService, Namespace: svc.Namespace, Name: svc.Name}
 }
 
 // noReadyEndpointsPrefix returns the beginning of each message about a Service without ready endpoints.

@@ -85,7 +85,7 @@ func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status cor
 	id, ok := InstanceID(n)
 	if !ok {
 		return "", "", &finding.Finding{
-			Object: finding.Ref{Kind: string(cluster.KindNode), Name: n.Name}, Field: "spec.providerID",
+			Object: finding.Ref{Kind: cluster.KindNode, Name: n.Name}, Field: "spec.providerID",
 			Reason: finding.NodeUnusable, Severity: finding.Warning,
 			Message: fmt.Sprintf("node %s with provider ID %q is not an EC2 instance and is not registered", n.Name, n.Spec.ProviderID),
 			Fix:     "add the label node.kubernetes.io/exclude-from-external-load-balancers to the node if this is intended",

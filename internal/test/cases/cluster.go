@@ -94,7 +94,7 @@ func (rd *reader) recordEvents() {
 	last := map[string]int64{}
 	for _, obj := range rd.harness.Store.All("Event") {
 		e, ok := obj.(*corev1.Event)
-		if !ok || e.InvolvedObject.Kind == string(cluster.KindBinding) {
+		if !ok || e.InvolvedObject.Kind == cluster.KindBinding {
 			continue
 		}
 		version, err := strconv.ParseInt(e.ResourceVersion, 10, 64)

@@ -63,7 +63,7 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 		}
 		return b.Stack, b.Found
 	}
-	ref := ownership.FindingRefOf(svc)
+	ref := cluster.RefOf(svc)
 	set := settings.ParseIngress(svc.Annotations, ref)
 	m := &members.Member{
 		Ref: ref, Set: set.Shared, OwnTags: set.Tags, Faults: set.MemberFaults(), Blocked: len(set.MemberFaults()) > 0,

@@ -39,25 +39,25 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 		return nil
 	}
 	if e.Name == "" {
-		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "set the name of the "+string(kind))
+		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "set the name of the "+kind)
 		return nil
 	}
 	namespace := t.namespaceOf(e)
 	if rightsChecker(t).grantsUnknown(namespace) {
 		t.view.SubscribeList(cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace})
-		t.retainEndpointsOf(g, finding.Ref{Kind: string(kind), Namespace: namespace, Name: e.Name})
+		t.retainEndpointsOf(g, finding.Ref{Kind: kind, Namespace: namespace, Name: e.Name})
 		t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("the ReferenceGrants of namespace %q are not known, because the controller watches only one namespace or the API server does not serve them; endpoints in AWS stay, and the endpoint is not added", finding.TruncateValue(namespace)),
 			"use an object of namespace "+t.ga.Namespace+", or remove --watch-namespace and install the CustomResourceDefinition of ReferenceGrants")
 		return nil
 	}
-	if !rightsChecker(t).permits(attach.Referent{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
+	if !rightsChecker(t).permits(attach.Referent{Group: group, Kind: kind, Namespace: namespace, Name: e.Name}) {
 		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.TruncateValue(namespace), t.ga.Namespace, kind, finding.TruncateValue(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
 	}
 	if !t.view.Installed(kind) { // it is not known whether the object exists
 		t.view.Subscribe(kind, namespace, e.Name)
-		t.retainEndpointsOf(g, finding.Ref{Kind: string(kind), Namespace: namespace, Name: e.Name})
+		t.retainEndpointsOf(g, finding.Ref{Kind: kind, Namespace: namespace, Name: e.Name})
 		t.reportFault(x.Origin.Field, finding.EndpointNotReady, finding.Warning, fmt.Sprintf("%s %q cannot be read, because the API server does not serve the kind or does not let the controller list it; endpoints in AWS stay, and the endpoint is not added", kind, finding.TruncateValue(namespace+"/"+e.Name)),
 			"install the CustomResourceDefinition of the kind, and let the controller list it")
 		return nil
@@ -144,9 +144,9 @@ func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Ob
 		t.ask(q)
 		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
 			switch {
-			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.FindingRefOf(obj)) && !t.isAcceptedMember(lb.Stack, obj):
+			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, cluster.RefOf(obj)) && !t.isAcceptedMember(lb.Stack, obj):
 			case rightsChecker(t).isIsolated(lb) && !rightsChecker(t).mayUseLoadBalancer(lb):
-				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s also serves other namespaces, and some of them do not permit its use", ownership.FindingRefOf(obj)),
+				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s also serves other namespaces, and some of them do not permit its use", cluster.RefOf(obj)),
 					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
 				return nil
 			default:
@@ -182,7 +182,7 @@ func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Ob
 // servesObject reports whether a load balancer was created for an object, or forwards to a target group that was created
 // for the object.
 func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
-	if !lb.Cluster || string(ownership.RootKind(lb.Stack.Kind)) != ref.Kind {
+	if !lb.Cluster || ownership.RootKind(lb.Stack.Kind) != ref.Kind {
 		return false
 	}
 	own := lb.Stack.Namespace == ref.Namespace && lb.Stack.Name == ref.Name
@@ -193,7 +193,7 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 // target group if all of its rules redirect or answer themselves.
 func (t endpointBuilder) isAcceptedMember(id model.StackID, obj cluster.Object) bool {
 	return id.Kind == model.Ingress && isShared(id) && slices.Contains(obj.GetFinalizers(), naming.Finalizer(id)) &&
-		slices.ContainsFunc(t.acceptedMembers(id), func(m model.Member) bool { return m.Ref == ownership.FindingRefOf(obj) })
+		slices.ContainsFunc(t.acceptedMembers(id), func(m model.Member) bool { return m.Ref == cluster.RefOf(obj) })
 }
 
 // acceptedMembers returns the members of a stack that are accepted. If they are not known now, the accelerator is held.
@@ -220,7 +220,7 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
 		return
 	}
-	ref := ownership.FindingRefOf(obj)
+	ref := cluster.RefOf(obj)
 	adopter := model.StackID{}
 	for _, id := range t.liveEndpoints() {
 		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
@@ -249,7 +249,7 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 // by the hostname in the status of the object. Users can write the status. So a load balancer of the cluster must serve
 // the object, and any other load balancer must be permitted by Options.EndpointIDs.
 func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint) []model.Endpoint {
-	ref, shown := ownership.FindingRefOf(obj), statusHostname(obj)
+	ref, shown := cluster.RefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
 		return nil

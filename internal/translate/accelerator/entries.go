@@ -16,8 +16,8 @@ func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []mode
 		out.Endpoints = append(out.Endpoints, x.ID)
 	}
 	if group, kind, known := endpointObjectKind(e.Type); known {
-		out.Object = finding.Ref{Kind: string(kind), Namespace: t.namespaceOf(e), Name: e.Name}
-		out.Grant = t.permittingGrant(attach.Referent{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
+		out.Object = finding.Ref{Kind: kind, Namespace: t.namespaceOf(e), Name: e.Name}
+		out.Grant = t.permittingGrant(attach.Referent{Group: group, Kind: kind, Namespace: out.Object.Namespace, Name: e.Name})
 	} else {
 		out.ID = e.EndpointID
 		out.Grant = t.permittingGrantOfARN(made)
@@ -35,7 +35,7 @@ func (t endpointBuilder) permittingGrant(to attach.Referent) finding.Ref {
 	if name == "" {
 		return finding.Ref{}
 	}
-	return finding.Ref{Kind: string(cluster.KindReferenceGrant), Namespace: to.Namespace, Name: name}
+	return finding.Ref{Kind: cluster.KindReferenceGrant, Namespace: to.Namespace, Name: name}
 }
 
 // permittingGrantOfARN returns the ReferenceGrant that permits the use of the endpoint in made, if it is a load balancer
@@ -63,7 +63,7 @@ func (t listenerBuilder) endpointOrigin(e aga.Endpoint, at string) finding.Origi
 	if !known {
 		return t.origin(at + ".endpointID")
 	}
-	out := finding.Origin{Object: finding.Ref{Kind: string(kind), Namespace: t.namespaceOf(e), Name: e.Name}, Field: "status.loadBalancer.ingress"}
+	out := finding.Origin{Object: finding.Ref{Kind: kind, Namespace: t.namespaceOf(e), Name: e.Name}, Field: "status.loadBalancer.ingress"}
 	switch kind {
 	case cluster.KindService:
 		out.Field += "[0].ports"

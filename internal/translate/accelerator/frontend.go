@@ -123,7 +123,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		t.retainOrphan()
 		return t.stack, nil
 	}
-	t.ga, t.ref = ga, ownership.FindingRefOf(ga)
+	t.ga, t.ref = ga, cluster.RefOf(ga)
 	member := ownership.NewMember(v, ga, id)
 	member.Recorded = ga.Status.AcceleratorARN
 	if ga.DeletionTimestamp != nil {

@@ -39,7 +39,7 @@ func (t rightsChecker) grantName(to attach.Referent) string {
 	if !t.view.Installed(cluster.KindReferenceGrant) {
 		return ""
 	}
-	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
+	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: cluster.KindGlobalAccelerator, Namespace: t.ga.Namespace}, to)
 }
 
 // mayUseLoadBalancer reports whether the GlobalAccelerator may have a load balancer of the cluster as an endpoint. It
@@ -120,7 +120,7 @@ func (t rightsChecker) namesLoadBalancer() bool {
 
 // isReferrer reports whether the from entry of a ReferenceGrant is for GlobalAccelerators of the namespace.
 func (t rightsChecker) isReferrer(f gwv1beta1.ReferenceGrantFrom) bool {
-	return string(f.Group) == aga.GroupVersion.Group && string(f.Kind) == string(cluster.KindGlobalAccelerator) && string(f.Namespace) == t.ga.Namespace
+	return string(f.Group) == aga.GroupVersion.Group && string(f.Kind) == cluster.KindGlobalAccelerator && string(f.Namespace) == t.ga.Namespace
 }
 
 // permittingOwners returns the objects for which a ReferenceGrant can permit the use of a load balancer of the cluster.
@@ -130,7 +130,7 @@ func permittingOwners(lb observed.EndpointLoadBalancer) (out []attach.Referent) 
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
 	}
-	kind := string(ownership.RootKind(lb.Stack.Kind))
+	kind := ownership.RootKind(lb.Stack.Kind)
 	group, _, _ := endpointObjectKind(aga.EndpointType(kind))
 	if !isShared(lb.Stack) {
 		return []attach.Referent{{Group: group, Kind: kind, Namespace: lb.Stack.Namespace, Name: lb.Stack.Name}}

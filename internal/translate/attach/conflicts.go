@@ -86,7 +86,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 
 // isGatewayListener reports whether a listener belongs to the Gateway itself.
 func isGatewayListener(l *Listener) bool {
-	return l.Parent.Kind == string(cluster.KindGateway)
+	return l.Parent.Kind == cluster.KindGateway
 }
 
 // conflictingListener returns the listener with which l conflicts, or nil if there is none. repeats reports whether l is
@@ -131,7 +131,7 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 	live := map[int]bool{}          // listeners with a route that the load balancer serves now
 	owners := map[parentPort]bool{} // Gateways and ListenerSets with such a listener, and the port
 	for _, r := range e.out.Routes {
-		ref := cluster.RefOf(r.Object).FindingRef()
+		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &e.out.Listeners[a.Listener]

@@ -40,7 +40,7 @@ func (e *evaluation) loadListeners() {
 }
 
 func (e *evaluation) addListener(of cluster.Ref, index int, spec gatewayv1.Listener) {
-	l := Listener{Parent: of.FindingRef(), Index: index, Spec: spec}
+	l := Listener{Parent: of, Index: index, Spec: spec}
 	sel := namespaceSelection{from: gatewayv1.NamespacesFromSame, sameNamespace: of.Namespace}
 	if a := spec.AllowedRoutes; a != nil && a.Namespaces != nil {
 		sel = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromSame, of.Namespace, a.Namespaces.Selector)
@@ -123,7 +123,7 @@ func (e *evaluation) certificates(l *Listener) []SecretRef {
 			p = Problem{string(gatewayv1.ListenerReasonInvalidCertificateRef), fmt.Sprintf(
 				"certificateRefs names %q, which is not a Secret; the reference is not used; refer to a Secret of type kubernetes.io/tls", ref.Name)}
 		case !e.out.Grants.Permits(
-			Referrer{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}, Referent{"", string(cluster.KindSecret), s.Namespace, s.Name}):
+			Referrer{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}, Referent{"", cluster.KindSecret, s.Namespace, s.Name}):
 			p = Problem{string(gatewayv1.ListenerReasonRefNotPermitted), fmt.Sprintf(
 				"no ReferenceGrant permits the reference to Secret %q of namespace %q; the Secret is not used; create a ReferenceGrant in that namespace", s.Name, s.Namespace)}
 		default:

@@ -53,7 +53,7 @@ func (r Result) MayUseSecret(port int32, secret SecretRef, domains []string) boo
 			continue
 		}
 		from := Referrer{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}
-		if r.Grants.Permits(from, Referent{"", string(cluster.KindSecret), secret.Namespace, secret.Name}) {
+		if r.Grants.Permits(from, Referent{"", cluster.KindSecret, secret.Namespace, secret.Name}) {
 			return true
 		}
 	}

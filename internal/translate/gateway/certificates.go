@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -159,5 +159,5 @@ func (p *port) certificateARNs() []string {
 
 // routeRef returns a reference to the route with index n in attached.Routes.
 func (t *translation) routeRef(n int) finding.Ref {
-	return ownership.FindingRefOf(t.attached.Routes[n].Object)
+	return cluster.RefOf(t.attached.Routes[n].Object)
 }

@@ -4,7 +4,6 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -34,9 +33,9 @@ func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	if gw.Annotations[cluster.GatewayPlanAnnotation] == want {
 		return nil
 	}
-	ref := ownership.FindingRefOf(gw)
+	ref := cluster.RefOf(gw)
 	return []cluster.Patch{cluster.Annotation{
-		Ref: cluster.RefFromFinding(ref), Key: cluster.GatewayPlanAnnotation, Value: want,
+		Ref: ref, Key: cluster.GatewayPlanAnnotation, Value: want,
 		TooLarge: shared.PlanTooLarge(ref, cluster.GatewayPlanAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),
 	}}
 }

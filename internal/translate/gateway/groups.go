@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -54,7 +54,7 @@ func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool
 // targetConfiguration returns the configuration of target groups for a Service that is a backend of a route. For each other
 // TargetGroupConfiguration of the Service, it adds a finding once.
 func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets {
-	key := backendKey{a.route, ownership.FindingRefOf(a.svc)}
+	key := backendKey{a.route, cluster.RefOf(a.svc)}
 	out, known := t.targetConfigs[key]
 	if !known {
 		out = t.config.TargetsForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
@@ -88,7 +88,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	to := assemble.TargetPort(a.port)
 	identifier := to.String()
-	backend := ownership.FindingRefOf(a.svc)
+	backend := cluster.RefOf(a.svc)
 	g.ID = naming.GatewayTargetGroupID(t.ref, a.route, backend, identifier)
 	name := naming.GatewayTargetGroup{
 		Cluster: t.opt.Cluster, Gateway: t.ref, Route: a.route, Backend: backend, Port: identifier,

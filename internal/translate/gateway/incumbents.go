@@ -63,7 +63,7 @@ func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref)
 	}
 	bound := t.boundNamespace(g)
 	return bound == route.Namespace || !slices.ContainsFunc(others, func(r finding.Ref) bool {
-		_, exists := cluster.Get[cluster.Object](t.view, cluster.Kind(r.Kind), r.Namespace, r.Name)
+		_, exists := cluster.Get[cluster.Object](t.view, r.Kind, r.Namespace, r.Name)
 		return exists && bound == r.Namespace
 	})
 }
@@ -125,7 +125,7 @@ func (t observedRoutes) targetGroupsByARN() map[string]*observed.TargetGroup {
 
 // targetGroupNames returns the names in those backends of a route that have kind TargetGroupName.
 func (t observedRoutes) targetGroupNames(route finding.Ref) (out []string) {
-	obj, ok := cluster.Get[cluster.Object](t.view, cluster.Kind(route.Kind), route.Namespace, route.Name)
+	obj, ok := cluster.Get[cluster.Object](t.view, route.Kind, route.Namespace, route.Name)
 	if !ok {
 		return nil
 	}

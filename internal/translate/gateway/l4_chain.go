@@ -11,7 +11,6 @@ import (
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -63,7 +62,7 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 		})
 		return model.GroupRef{}, false, true
 	}
-	backend := ownership.FindingRefOf(gw)
+	backend := cluster.RefOf(gw)
 	key := assemble.TargetGroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
 	handle, ok := t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildALBTargetGroup(backend, int32(*ref.Port), arn, at) })
 	return model.GroupRef{ID: handle}, ok, !ok

@@ -18,7 +18,7 @@ import (
 )
 
 func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
-	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == string(cluster.KindListenerRuleConfiguration)
+	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == cluster.KindListenerRuleConfiguration
 }
 
 // ruleConfig has the settings that a ListenerRuleConfiguration sets for a rule.

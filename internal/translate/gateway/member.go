@@ -51,7 +51,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 	case f.lacksListenerSets(v, gw) && gw.DeletionTimestamp == nil && claimed:
 		l.excluded = true
 		l.found.Add(finding.Finding{
-			Object: ownership.FindingRefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
+			Object: cluster.RefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
 			Message: fmt.Sprintf("the Gateway has %d ListenerSets, but the API server no longer serves that kind; what exists in AWS stays unchanged", *gw.Status.AttachedListenerSets),
 			Fix:     "install the CRD of ListenerSets of the Gateway API again",
 		})
@@ -64,7 +64,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 		if claimed {
 			l.excluded = true
 			l.found.Add(finding.Finding{
-				Object: ownership.FindingRefOf(gw), Field: classField, Reason: finding.GatewayClassInvalid,
+				Object: cluster.RefOf(gw), Field: classField, Reason: finding.GatewayClassInvalid,
 				Message: fmt.Sprintf("GatewayClass %q does not exist; what exists in AWS stays unchanged", gw.Spec.GatewayClassName),
 				Fix:     "create the class, or delete the Gateway", Blocks: finding.BlocksMember,
 			})
@@ -106,7 +106,7 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 		l.unprotected = true
 	default:
 		l.deletionGuard = &finding.Finding{
-			Object: ownership.FindingRefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
+			Object: cluster.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + cluster.KindLoadBalancerConfiguration, Reason: finding.DeletionProtected,
 			Message: "the Gateway releases its load balancer, but the configuration enables deletion protection; the load balancer stays",
 			Fix:     "set " + plan.DeletionProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
 		}

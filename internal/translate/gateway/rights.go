@@ -10,7 +10,6 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -55,7 +54,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	t.strictConformance = !known || class.Spec.ControllerName == gatewayconfig.FulcrumController
 	r := &rightsChecker{
 		conditions: conditionBuilder{t},
-		view:       v, liveStack: have, gateway: ownership.FindingRefOf(gw), network: id.Kind == model.NLBGateway,
+		view:       v, liveStack: have, gateway: cluster.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listenersKnown: ok && !f.lacksListenerSets(v, gw), grantsKnown: v.Installed(cluster.KindReferenceGrant),
 		attached:            attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: observedRoutes{t}}),
 		routesByTargetGroup: map[string][]finding.Ref{},
@@ -170,7 +169,7 @@ func (r *rightsChecker) ownersOrClaimants(actions []model.Action, host string) [
 // which the withdrawal is reported.
 func (r *rightsChecker) mayAnyOwnerServe(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
 	for _, o := range owners {
-		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
+		if r.attached.MayServe(o.Namespace, o.Kind, port, host) {
 			return finding.Ref{}, true
 		}
 	}
@@ -187,9 +186,9 @@ func (r *rightsChecker) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
 		obj := r.attached.Routes[n].Object
-		all = append(all, ownership.FindingRefOf(obj))
+		all = append(all, cluster.RefOf(obj))
 		if attach.MayClaimHost(obj, host) {
-			out = append(out, ownership.FindingRefOf(obj))
+			out = append(out, cluster.RefOf(obj))
 		}
 	}
 	if len(out) == 0 {
@@ -207,7 +206,7 @@ func hasNoForward(actions []model.Action) bool {
 // the Gateway.
 func (r *rightsChecker) objectToReport(owners []finding.Ref) finding.Ref {
 	for n := range r.attached.Routes {
-		if ref := ownership.FindingRefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
+		if ref := cluster.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
 			return ref
 		}
 	}
@@ -231,7 +230,7 @@ func (r *rightsChecker) ownersOfTargetGroup(arn string) []finding.Ref {
 	var out []finding.Ref
 	id := r.targetGroup(arn).ResourceID
 	for n := range r.attached.Routes {
-		if ref := ownership.FindingRefOf(r.attached.Routes[n].Object); naming.TargetGroupMayBeOfRoute(id, r.gateway, ref) {
+		if ref := cluster.RefOf(r.attached.Routes[n].Object); naming.TargetGroupMayBeOfRoute(id, r.gateway, ref) {
 			out = append(out, ref)
 		}
 	}

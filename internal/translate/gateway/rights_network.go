@@ -6,7 +6,6 @@ import (
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -16,7 +15,7 @@ import (
 func (r *rightsChecker) checkNetworkListener(l *observed.Listener) {
 	owners := r.ownersOf(l.Default)
 	if len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
-		return r.attached.MayUsePort(o.Namespace, cluster.Kind(o.Kind), l.Port)
+		return r.attached.MayUsePort(o.Namespace, o.Kind, l.Port)
 	}) {
 		r.checkProtocols(l)
 		return

@@ -24,7 +24,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	l := f.loadGateway(v, id)
 	t := &translation{
 		Builder: assemble.Builder{
-			Translation: members.Translation{ID: id, Live: live, BackendSecurityGroup: f.opt.BackendSecurityGroup, ClassField: classField, ClassKind: string(cluster.KindGatewayClass)},
+			Translation: members.Translation{ID: id, Live: live, BackendSecurityGroup: f.opt.BackendSecurityGroup, ClassField: classField, ClassKind: cluster.KindGatewayClass},
 			Options:     f.opt.Options,
 		},
 		opt: f.opt, view: v, gw: l.gw,
@@ -43,7 +43,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	}
 	t.Stack.DryRun = isDryRun(l.gw, id)
 	t.Stack.Describe = t.Stack.DryRun
-	t.ref, t.OwnerUID = ownership.FindingRefOf(l.gw), string(l.gw.UID)
+	t.ref, t.OwnerUID = cluster.RefOf(l.gw), string(l.gw.UID)
 	t.loadConfiguration(l.class)
 	t.Stack.Attached = []string{l.gw.Namespace}
 	t.setAdoption()

@@ -254,7 +254,7 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 		}
 		switch s := p.Edit(obj, metav1.Now()).(type) {
 		case gwv1.RouteStatus:
-			out := string(p.Ref.Kind) + " parents"
+			out := p.Ref.Kind + " parents"
 			for _, e := range s.Parents {
 				out += " " + string(e.ControllerName)
 			}
@@ -266,7 +266,7 @@ func patchText(t *testing.T, store *cluster.Memory, p cluster.Patch) string {
 			}
 			text := strings.Join(out, ", ")
 			if p.Ref != classRef {
-				text = string(p.Ref.Kind) + " " + text
+				text = p.Ref.Kind + " " + text
 			}
 			return text
 		}

@@ -63,7 +63,7 @@ func gatewayLevel(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Probl
 }
 
 func isConfiguration(group gwv1.Group, kind gwv1.Kind) bool {
-	return string(group) == gwconfig.GroupVersion.Group && string(kind) == string(cluster.KindLoadBalancerConfiguration)
+	return string(group) == gwconfig.GroupVersion.Group && string(kind) == cluster.KindLoadBalancerConfiguration
 }
 
 func problemOfKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
@@ -116,7 +116,7 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	blame := func(reason finding.Reason, p *Problem, prefix string) {
 		if p != nil {
 			found.Add(finding.Finding{
-				Object: finding.Ref{Kind: string(cluster.KindGateway), Namespace: gw.Namespace, Name: gw.Name}, Field: prefix + p.Field,
+				Object: finding.Ref{Kind: cluster.KindGateway, Namespace: gw.Namespace, Name: gw.Name}, Field: prefix + p.Field,
 				Reason: reason, Message: p.Message + "; what exists in AWS stays unchanged", Fix: p.Fix, Blocks: finding.BlocksMember,
 			})
 		}

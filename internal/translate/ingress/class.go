@@ -143,7 +143,7 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 
 func classificationFault(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classification {
 	return classification{fault: &finding.Finding{
-		Object: ownership.FindingRefOf(ing), Field: field, Reason: reason, Severity: finding.Error,
+		Object: cluster.RefOf(ing), Field: field, Reason: reason, Severity: finding.Error,
 		Message: message, Fix: fix, Blocks: finding.BlocksMember,
 	}}
 }

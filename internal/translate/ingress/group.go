@@ -36,7 +36,7 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAs
 	if p.fault == nil && !p.managed {
 		return p
 	}
-	p.set = settings.ParseIngress(ing.Annotations, ownership.FindingRefOf(ing)).WithClass(p.params)
+	p.set = settings.ParseIngress(ing.Annotations, cluster.RefOf(ing)).WithClass(p.params)
 	if p.fault != nil && p.params == nil {
 		p.set = p.set.WithoutClassSettings()
 	}
@@ -44,7 +44,7 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAs
 		p.id = ingressGroupStack(g.Value)
 		if len(g.Value) > 63 || !ingressGroupNamePattern.MatchString(g.Value) {
 			p.fault = &finding.Finding{
-				Object: ownership.FindingRefOf(ing), Field: members.FieldForObject(ownership.FindingRefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
+				Object: cluster.RefOf(ing), Field: members.FieldForObject(cluster.RefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
 				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
 				Fix:     "choose a valid group name", Blocks: finding.BlocksMember,
 			}
@@ -166,9 +166,9 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 		}
 	}
 	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int {
-		return ownership.FindingRefOf(a).Compare(ownership.FindingRefOf(b))
+		return cluster.RefOf(a).Compare(cluster.RefOf(b))
 	})
-	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.FindingRefOf(a) == ownership.FindingRefOf(b) })
+	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return cluster.RefOf(a) == cluster.RefOf(b) })
 }
 
 // addCandidate adds an Ingress to the members, the previous members or the leaving members of g. It adds nothing if the
@@ -181,7 +181,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	p := f.findStack(v, ing)
 	if claimed && p.fault == nil && !p.managed {
 		if p.fault = f.massRemoval(v, ing); p.fault != nil {
-			p.set = settings.ParseIngress(ing.Annotations, ownership.FindingRefOf(ing)).WithoutClassSettings()
+			p.set = settings.ParseIngress(ing.Annotations, cluster.RefOf(ing)).WithoutClassSettings()
 		} else {
 			f.addMovedAway(g, ing, p, leave)
 			return
@@ -191,7 +191,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 		g.leaving = append(g.leaving, leave)
 		if p.fault == nil && p.managed && p.id == id {
 			g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
-			if guard := members.DeletionGuard(ownership.FindingRefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
+			if guard := members.DeletionGuard(cluster.RefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
 				m := newMember(ing, p)
 				m.DeletionGuarded = true
 				g.deletionProtected, g.deletionGuard = append(g.deletionProtected, m), cmp.Or(g.deletionGuard, guard)
@@ -231,12 +231,12 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 // addMovedAway adds an Ingress whose class now belongs to another controller to movedAway, and to the leaving members. If
 // the Ingress sets deletion protection, it is added to movedAwayProtected instead of the leaving members.
 func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
-	p.set = settings.ParseIngress(ing.Annotations, ownership.FindingRefOf(ing)).WithoutClassSettings()
+	p.set = settings.ParseIngress(ing.Annotations, cluster.RefOf(ing)).WithoutClassSettings()
 	m := newMember(ing, p)
 	m.Blocked, m.Undetermined, m.withdrawn, m.movedAway = true, true, true, true
 	g.movedAway = append(g.movedAway, m)
 	g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
-	if members.DeletionGuard(ownership.FindingRefOf(ing), ing.Annotations, attributesAnnotation) != nil {
+	if members.DeletionGuard(cluster.RefOf(ing), ing.Annotations, attributesAnnotation) != nil {
 		g.movedAwayProtected = append(g.movedAwayProtected, m)
 		return
 	}
@@ -245,7 +245,7 @@ func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p 
 
 func newMember(ing *networkingv1.Ingress, p stackAssignment) *member {
 	m := &members.Member{
-		Ref: ownership.FindingRefOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
+		Ref: cluster.RefOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
 		StackNamedByClass: p.set.GroupName.Origin.Object.Kind == paramsKind,
 		Set:               p.set.Shared, OwnTags: p.set.Tags, Faults: p.set.MemberFaults(),
 	}

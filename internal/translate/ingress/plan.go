@@ -29,13 +29,13 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 			want = text
 		}
 		if annotatedPlan(v, m.Ref) != want {
-			out = append(out, cluster.Annotation{Ref: cluster.RefFromFinding(m.Ref), Key: cluster.IngressPlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.IngressPlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the IngressGroup")})
+			out = append(out, cluster.Annotation{Ref: m.Ref, Key: cluster.IngressPlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.IngressPlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the IngressGroup")})
 		}
 	}
 	for _, m := range o.Stack.Leaving {
 		// An Ingress that has joined another IngressGroup may already have the plan of that IngressGroup.
 		if old := annotatedPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
-			out = append(out, cluster.Annotation{Ref: cluster.RefFromFinding(m.Ref), Key: cluster.IngressPlanAnnotation, OldValue: old})
+			out = append(out, cluster.Annotation{Ref: m.Ref, Key: cluster.IngressPlanAnnotation, OldValue: old})
 		}
 	}
 	return out

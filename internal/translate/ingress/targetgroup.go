@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -38,10 +38,10 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 	}
 	g.ID = naming.IngressTargetGroupID(m.Ref.Namespace, m.Ref.Name, svc.Name, port.String())
 	g.Name = naming.IngressTargetGroup{
-		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ownership.FindingRefOf(svc), ServiceUID: string(svc.UID), ServicePort: port.String(),
+		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: cluster.RefOf(svc), ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
-	g.Tags = t.TargetGroupTags(m.Member, ownership.FindingRefOf(svc), t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin))
+	g.Tags = t.TargetGroupTags(m.Member, cluster.RefOf(svc), t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.NewBinding(assemble.BindingRequest{
 		TargetGroup: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
@@ -52,7 +52,7 @@ func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port ints
 
 // backendSettings returns the settings in the annotations of a Service. They are parsed once for each stack.
 func (t *translation) backendSettings(svc *corev1.Service) settings.Backend {
-	ref := ownership.FindingRefOf(svc)
+	ref := cluster.RefOf(svc)
 	if b, ok := t.backends[ref]; ok {
 		return b
 	}

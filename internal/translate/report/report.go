@@ -60,7 +60,7 @@ func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patc
 	if o.Changed && (o.Done || len(o.FailedSteps) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {
 			if !m.Blocked && !hasFault(o, m.Ref) {
-				out = append(out, cluster.Event{Ref: cluster.RefFromFinding(m.Ref), Reason: EventReconciled, Message: "Successfully reconciled"})
+				out = append(out, cluster.Event{Ref: m.Ref, Reason: EventReconciled, Message: "Successfully reconciled"})
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
 	}
-	e := cluster.Event{Ref: cluster.RefFromFinding(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventFailedBuild, Message: string(x.Reason) + ": " + x.TextWithField()}
+	e := cluster.Event{Ref: x.Object, Warning: true, Fault: x.Severity == finding.Error, Reason: eventFailedBuild, Message: string(x.Reason) + ": " + x.TextWithField()}
 	switch x.Reason {
 	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
 		e.Reason = eventFailedLoad
@@ -130,7 +130,7 @@ func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluste
 			continue
 		}
 		if fields := k.Status(v, m, n); fields != nil {
-			out = append(out, cluster.ObjectStatus{Ref: cluster.RefFromFinding(m.Ref), Fields: fields})
+			out = append(out, cluster.ObjectStatus{Ref: m.Ref, Fields: fields})
 		}
 	}
 	return out

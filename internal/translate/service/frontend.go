@@ -77,7 +77,7 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 // exclude.
 func excludedServiceFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
-		Object: ownership.FindingRefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
+		Object: cluster.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
 		Message: "the flags of the controller no longer select the Service, which was not edited; its load balancer stays unchanged, because no load balancer is deleted for a change of flags alone",
 		Fix:     "restore --load-balancer-class or feature gate ServiceTypeLoadBalancerOnly; to delete the load balancer, edit or delete the Service, or start the controller with --allow-mass-removal",
 		Blocks:  finding.BlocksMember,

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -173,7 +172,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	g.Attributes, preserved = targetGroupAttributes(set, a.servicePort.Port, g.Type)
 	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.servicePort.Port)
 	name := naming.ServiceTargetGroup{
-		Cluster: t.opt.Cluster, Backend: ownership.FindingRefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.servicePort.Port, Type: g.Type, Protocol: g.Protocol,
+		Cluster: t.opt.Cluster, Backend: cluster.RefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.servicePort.Port, Type: g.Type, Protocol: g.Protocol,
 		HealthProtocol: g.HealthCheck.Protocol, HealthInterval: g.HealthCheck.IntervalSeconds,
 	}
 	if a.svc != m.svc {

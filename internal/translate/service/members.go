@@ -108,7 +108,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 		g.found.Add(excludedServiceFinding(svc))
 	default:
 		g.leaving = append(g.leaving, ownership.NewMember(v, svc, id))
-		guard := members.DeletionGuard(ownership.FindingRefOf(svc), svc.Annotations, attributesAnnotation)
+		guard := members.DeletionGuard(cluster.RefOf(svc), svc.Annotations, attributesAnnotation)
 		if guard != nil && svc.DeletionTimestamp == nil {
 			guard.Message = "the Service releases its load balancer, but it enables deletion protection; the load balancer stays"
 		}
@@ -129,7 +129,7 @@ const (
 
 // newMember returns a Service as a member of a stack, with its settings.
 func (f *Frontend) newMember(svc *corev1.Service, id model.StackID) *member {
-	ref := ownership.FindingRefOf(svc)
+	ref := cluster.RefOf(svc)
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
 	m.onlyByFinalizer = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 	faults := m.set.MemberFaults()

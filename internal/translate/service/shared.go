@@ -39,7 +39,7 @@ func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID,
 		stays = claims[0]
 	}
 	return stays, &settings.Fault{
-		Origin: finding.Origin{Object: ownership.FindingRefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
+		Origin: finding.Origin{Object: cluster.RefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
 		Err:    fmt.Errorf("load balancer group %q is not valid: %s", finding.TruncateValue(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
 	}
 }
@@ -59,7 +59,7 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 			out = append(out, svc)
 		}
 	}
-	slices.SortFunc(out, func(a, b *corev1.Service) int { return ownership.FindingRefOf(a).Compare(ownership.FindingRefOf(b)) })
+	slices.SortFunc(out, func(a, b *corev1.Service) int { return cluster.RefOf(a).Compare(cluster.RefOf(b)) })
 	return slices.CompactFunc(out, func(a, b *corev1.Service) bool {
 		return a.UID == b.UID && a.Name == b.Name && a.Namespace == b.Namespace
 	})

@@ -51,7 +51,7 @@ func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 
 // FindingFor returns the finding that explains why an object is not served; false if there is none.
 func FindingFor(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
-	found := findingsAbout(v, obj, opt).About(cluster.RefOf(obj).FindingRef())
+	found := findingsAbout(v, obj, opt).About(cluster.RefOf(obj))
 	if len(found) == 0 {
 		return finding.Finding{}, false
 	}
@@ -101,7 +101,7 @@ func findingsAbout(v *cluster.View, obj cluster.Object, opt Options) finding.Lis
 
 // notServedFinding returns the finding that an object is not served.
 func notServedFinding(obj cluster.Object, field, message, fix string) finding.Finding {
-	return finding.Finding{Object: cluster.RefOf(obj).FindingRef(), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
+	return finding.Finding{Object: cluster.RefOf(obj), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
 }
 
 // isMistyped reports whether a value is similar to a known value but equal to none.
@@ -259,7 +259,7 @@ func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 // missingServiceFindings returns a finding if a TargetGroupConfiguration is for a Service that does not exist.
 func missingServiceFindings(v *cluster.View, o *gwconfig.TargetGroupConfiguration) finding.List {
 	ref := o.Spec.TargetReference
-	if ref == nil || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != string(cluster.KindService) {
+	if ref == nil || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != cluster.KindService {
 		return nil
 	}
 	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, o.Namespace, ref.Name); ok {
@@ -270,7 +270,7 @@ func missingServiceFindings(v *cluster.View, o *gwconfig.TargetGroupConfiguratio
 		names = append(names, svc.Name)
 	}
 	return finding.List{{
-		Object: cluster.RefOf(o).FindingRef(), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
+		Object: cluster.RefOf(o), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
 		Message: fmt.Sprintf("Service %q does not exist%s; the configuration has no effect", o.Namespace+"/"+finding.TruncateValue(ref.Name), finding.DidYouMean(ref.Name, names)),
 		Fix:     "create the Service, or correct the name",
 	}}

@@ -10,7 +10,6 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -25,7 +24,7 @@ func (r *Status) GatewayPatch() cluster.Patch {
 	name := strings.ToLower(r.Outcome.DNSNames[model.LoadBalancerID])
 	sets := r.countAttachedSets()
 	blocked := r.IsBlocked()
-	return cluster.StatusEdit{Ref: cluster.RefFromFinding(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
+	return cluster.StatusEdit{Ref: r.ref(), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.Gateway).Status
 		fields := map[string]any{}
 		if next := mergeConditions(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
@@ -145,7 +144,7 @@ func (r *Status) countAttachedSets() *int32 {
 	}
 	n := int32(0)
 	for _, s := range r.Attached.Sets {
-		if valid, _ := r.countListeners(ownership.FindingRefOf(s.Object)); s.Accepted && valid > 0 {
+		if valid, _ := r.countListeners(cluster.RefOf(s.Object)); s.Accepted && valid > 0 {
 			n++
 		}
 	}

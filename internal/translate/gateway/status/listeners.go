@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
@@ -148,7 +148,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
 	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
-		refs = append(refs, ownership.FindingRefOf(r.Attached.Routes[a.Route].Object))
+		refs = append(refs, cluster.RefOf(r.Attached.Routes[a.Route].Object))
 	}
 	for _, ref := range refs {
 		for _, x := range r.found[ref] {
@@ -241,7 +241,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) 
 // generationOf returns the generation that was read of a ListenerSet; for other parents, that of the Gateway.
 func (r *Status) generationOf(parent finding.Ref) int64 {
 	for _, s := range r.Attached.Sets {
-		if parent == ownership.FindingRefOf(s.Object) {
+		if parent == cluster.RefOf(s.Object) {
 			return s.Object.Generation
 		}
 	}

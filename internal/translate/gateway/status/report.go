@@ -8,7 +8,6 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -55,7 +54,7 @@ func (r *Status) RouteAndSetEdits() []cluster.Patch {
 	return append(r.routeEdits(), r.listenerSetEdits()...)
 }
 
-func (r *Status) ref() finding.Ref { return ownership.FindingRefOf(r.Gateway) }
+func (r *Status) ref() finding.Ref { return cluster.RefOf(r.Gateway) }
 
 // liveLoadBalancer returns the load balancer of the Gateway in AWS; false if there is none, or if it is not known.
 func (r *Status) liveLoadBalancer() (engine.LiveLoadBalancer, bool) {
@@ -83,7 +82,7 @@ func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) 
 	if gw == nil {
 		return nil
 	}
-	ref := ownership.FindingRefOf(gw)
+	ref := cluster.RefOf(gw)
 	var out []cluster.Patch
 	faulty := false
 	for _, x := range o.Findings.Sorted() {
@@ -96,7 +95,7 @@ func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) 
 	lb, live := o.LiveLoadBalancers[model.LoadBalancerID]
 	done := o.Changed && (o.Done || len(o.FailedSteps) > 0) || programmed
 	if done && live && lb.Active && !faulty && !o.Stack.Held.Everything && slices.ContainsFunc(o.Stack.Members, func(m model.Member) bool { return m.Ref == ref }) {
-		out = append(out, cluster.Event{Ref: cluster.RefFromFinding(ref), Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
+		out = append(out, cluster.Event{Ref: ref, Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
 	}
 	return out
 }

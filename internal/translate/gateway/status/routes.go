@@ -13,7 +13,6 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
@@ -33,7 +32,7 @@ type routeResult struct {
 // exists only on some of the ports is treated as advice if the route is served on another port.
 func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
-	found := r.found[ownership.FindingRefOf(route)]
+	found := r.found[cluster.RefOf(route)]
 	served := slices.ContainsFunc(ports, func(port int32) bool {
 		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionRowOf(x).effect == setsAcceptedFalse })
 	})

@@ -7,7 +7,6 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
@@ -18,7 +17,7 @@ func (r *Status) listenerSetEdits() []cluster.Patch {
 		conditions := r.listenerSetConditions(s)
 		entries := []gwv1.ListenerStatus{}
 		if s.Accepted {
-			entries = listenerReport{r}.listenerEntries(ownership.FindingRefOf(s.Object))
+			entries = listenerReport{r}.listenerEntries(cluster.RefOf(s.Object))
 		}
 		out = append(out, listenerSetEdit(s.Object, conditions, entries))
 	}
@@ -63,7 +62,7 @@ func (r *Status) listenerSetConditions(s attach.ListenerSet) []metav1.Condition 
 		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowedMessage)
 	}
 	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAcceptedMessage)
-	valid, all := r.countListeners(ownership.FindingRefOf(s.Object))
+	valid, all := r.countListeners(cluster.RefOf(s.Object))
 	lb, live := r.liveLoadBalancer()
 	ready := live && lb.Active || !live && r.isProgrammed() && r.Outcome.Err != nil
 	switch {
