@@ -64,7 +64,7 @@ func TestInvalidObjectsAreReportedWithoutWebhooks(t *testing.T) {
 		"subnets of nothing":      {classWith("{subnets: {}}"), "subnets"},
 		"subnets twice over":      {classWith("{subnets: {ids: [subnet-1], tags: {a: [b]}}}"), "subnets"},
 		"no tags of subnets":      {classWith("{subnets: {tags: {}}}"), "subnets"},
-		"not admitted":            {classWith("{namespaceSelector: {matchLabels: {a: b}}}"), "does not admit"},
+		"not admitted":            {classWith("{namespaceSelector: {matchLabels: {a: b}}}"), "does not match namespace"},
 		"unreadable conditions":   {badIngress("", "", `, alb.ingress.kubernetes.io/conditions.web: '[{"field":"moon"}]'`), "unknown field"},
 		"no Service":              {badIngress("backend: {service: {name: web, port: {number: 80}}}", resource, ""), "BackendUnsupported"},
 	} {
