@@ -81,6 +81,9 @@ func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][
 		moved[plan.RuleAddress(r.ARN)] = last
 		order.Changes = append(order.Changes, plan.Change{Path: "priority of " + r.ARN, From: fmt.Sprint(r.Priority), To: fmt.Sprint(last)})
 	}
+	if len(made) == 0 { // rules for all hostnames exist
+		return
+	}
 	if len(moved) > 0 {
 		order.Do = plan.SetPriorities{Priorities: moved}
 		d.Add(order)

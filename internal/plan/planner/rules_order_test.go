@@ -1,10 +1,12 @@
 package planner_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -80,5 +82,46 @@ func TestDefaultActionStaysWhileRuleCannotBeCreated(t *testing.T) {
 		if was, is := outcome(have, q), outcome(after, q); was != is {
 			t.Errorf("%s is answered by %q, before by %q\n%s", path, is, was, p.Text())
 		}
+	}
+}
+
+// TestRetainedDeletedRuleMovesNoOtherRule checks that a rule keeps its priority before the staged rules although a deleted
+// rule stays behind one of them.
+func TestRetainedDeletedRuleMovesNoOtherRule(t *testing.T) {
+	have := converge(t, withFinalizers(stackWithRules(forwardRule("/a/*", "g2"), forwardRule("/*/y", "g3"), forwardRule("/a/b", "g1"))), observed.Stack{Facts: testFacts()})
+	live := have.LoadBalancers[0].Listeners[0].Rules
+	live[0].Priority, live[1].Priority, live[2].Priority = 40000, 40001, 3
+	slices.SortFunc(live, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	have.Facts.Health = map[string]observed.Health{}
+	request := request{80, "a.example.com", "/a/b"}
+	before := outcome(have, request)
+	p := planUntilNoQuestions(t, withFinalizers(stackWithRules(forwardRule("/a/*", "g2"), forwardRule("/q/y", "g1"), forwardRule("/a/b", "g1"))), &have, func(arn string) string {
+		return map[bool]string{true: "initial", false: "healthy"}[strings.Contains(arn, "g2")]
+	})
+	if p.Empty() {
+		t.Fatal("nothing is planned")
+	}
+	steps := stepsInOrder(p)
+	for i := range steps {
+		if now := outcome(plantest.Simulate(have, p.KnownIDs, steps[:i+1]), request); now != before {
+			t.Fatalf("%q answers after %s, before %q\n%s", now, steps[i].ID, before, p.Text())
+		}
+	}
+}
+
+// TestKeptDefaultActionGivesWay checks that, while AWS refuses to reorder rules, a default action that stays for the rule of
+// its member does not stay if the default action of another namespace is desired.
+func TestKeptDefaultActionGivesWay(t *testing.T) {
+	first := withFinalizers(stackWithRules(forwardRule("/a/*", "g1"), forwardRule("/gone", "g1"), forwardRule("/keep", "g2")))
+	first.LoadBalancer.Listeners[0].Default = forwardRule("", "g2").Actions
+	have := converge(t, first, observed.Stack{Facts: testFacts()})
+	second := withFinalizers(stackWithRules(forwardRule("/*/x", "g1"), forwardRule("/a/*", "g1"), forwardRule("/keep", "g2")))
+	l := &second.LoadBalancer.Listeners[0]
+	l.OrderHeld, l.Default, l.DefaultOf.Object = model.HeldRefused, forwardRule("", "g1").Actions, finding.Ref{Kind: "Ingress", Namespace: "other", Name: "web"}
+	p := planUntilNoQuestions(t, second, &have, func(string) string { return "healthy" })
+	request := request{80, "a.example.com", "/none"}
+	was, is := outcome(have, request), outcome(plantest.Simulate(have, p.KnownIDs, stepsInOrder(p)), request)
+	if was != "target-group/g2" || is != "target-group/g1" {
+		t.Errorf("answered by %q, before by %q\n%s", is, was, p.Text())
 	}
 }

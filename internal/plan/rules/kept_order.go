@@ -106,7 +106,8 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 
 // keepDefaultUntilAnswered retains the existing default action if a desired rule of a member to which it belongs cannot be
 // created: requests for this rule, which the default action answers, would otherwise get neither their old nor their new
-// answer. It returns the owners of the default action if it is retained.
+// answer. It gives way to the default action of another namespace. It returns the owners of the default action if it is
+// retained.
 func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref {
 	if ro.Listener.Live == nil {
 		return nil
@@ -116,7 +117,7 @@ func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref 
 		return nil
 	}
 	d := deletedRule{owners: ro.ownersOf(observed.Rule{Actions: live})}
-	if d.owners == nil || !slices.ContainsFunc(absent, func(o *ruleChange) bool { return d.hasOwner(o.member) }) {
+	if d.owners == nil || !d.hasOwnerInNamespace(ro.Listener.Desired.DefaultOf.Object) || !slices.ContainsFunc(absent, func(o *ruleChange) bool { return d.hasOwner(o.member) }) {
 		return nil
 	}
 	ro.Listener.InterimDefaultActions, ro.Listener.DefaultActionWait = live, plan.Wait{}
@@ -133,7 +134,7 @@ func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange, de
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
 		meets := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
-		late := slices.ContainsFunc(absent, meets) || slices.ContainsFunc(defaultOwners, d.hasOwner) ||
+		late := slices.ContainsFunc(absent, meets) || d.owners != nil && slices.ContainsFunc(defaultOwners, d.hasOwner) && !ro.set.isAnswered(d) ||
 			slices.ContainsFunc(staying, func(o *deletedRule) bool { return d.mayShareNamespace(o) && o.shape.Overlaps(d.shape) })
 		for i, w := range ro.set.desired {
 			late = late || stuck[i] && meets(w)
@@ -147,6 +148,12 @@ func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange, de
 	}
 	slices.Reverse(rest)
 	ro.set.deleted = rest
+}
+
+// isAnswered reports whether a desired rule that exists in AWS, with any precedence, matches all requests of a rule to be
+// deleted.
+func (s *ruleSet) isAnswered(d *deletedRule) bool {
+	return slices.ContainsFunc(s.desired, func(w *ruleChange) bool { return w.live != nil && coversConditions(w.live, d.Conditions) })
 }
 
 // isCovered reports whether a desired rule that exists in AWS with higher precedence matches all requests of a rule to be

@@ -129,13 +129,9 @@ func (ro *Rollout) interimOrder() ruleOrder {
 		wait := late[0].wait
 		out.wait = ro.NewWait(draft.WaitKey("order", fmt.Sprint(ro.Listener.Desired.Port)), wait.For, wait.Deadline)
 	}
-	used := map[int32]bool{} // by staged rules, which do not move in this run
-	for _, w := range ro.set.desired {
-		used[w.currentPriority()] = w.stagedWait.For != ""
-	}
 	last := int32(0)
 	next := func(wanted int32) int32 {
-		last = nextFreePriority(used, max(last+1, wanted))
+		last = max(last+1, wanted)
 		return last
 	}
 	k := 0
@@ -143,7 +139,11 @@ func (ro *Rollout) interimOrder() ruleOrder {
 		for ; k < len(late) && at[k] == p; k++ {
 			if r := late[k]; r.deleted >= 0 {
 				wanted := r.priority
-				if wanted >= stagePriority && !ro.set.comesAfterStaged(r) || p < len(base) && wanted < stagePriority && wanted >= ro.set.desired[base[p]].priority {
+				if wanted >= stagePriority && ro.set.comesAfterStaged(r) {
+					out.deletedPriorities[r.deleted] = wanted // and the rules after it get priorities before the staged rules
+					continue
+				}
+				if wanted >= stagePriority || p < len(base) && wanted >= ro.set.desired[base[p]].priority {
 					wanted = last + 1
 				}
 				out.deletedPriorities[r.deleted] = next(wanted)
