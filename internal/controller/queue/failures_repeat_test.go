@@ -30,7 +30,7 @@ func (postponedUntil) Error() string               { return "postponed" }
 func (p postponedUntil) RetryAfter() time.Duration { return time.Duration(p) }
 
 // TestFailedRunIsRepeatedWhenItRequestsIt checks that a run that fails is repeated no later than it has requested, whatever
-// the back-off is, and immediately if an object has changed while the run read it.
+// the back-off is. Changes of objects during the run do not shorten the back-off of a run that fails for another reason.
 func TestFailedRunIsRepeatedWhenItRequestsIt(t *testing.T) {
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestFailedRunIsRepeatedWhenItRequestsIt(t *testing.T) {
 	}{
 		"requests nothing":                   {err: failed},
 		"requests another run":               {next: NextRun{After: time.Second}, err: failed, added: time.Second},
-		"an object changes":                  {next: NextRun{After: time.Second}, err: failed, changes: true, added: time.Nanosecond},
+		"an object changes":                  {next: NextRun{After: time.Second}, err: failed, changes: true, added: time.Second},
 		"a call is postponed":                {err: postponedUntil(time.Minute), result: time.Minute},
 		"a call is postponed, another waits": {next: NextRun{After: time.Second}, err: postponedUntil(time.Minute), result: time.Second},
 	} {

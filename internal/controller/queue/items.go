@@ -93,16 +93,18 @@ const (
 // it runs again soon. Each other open item of the tenant lowers the priority by one, up to maxTenantPenalty, so that a
 // tenant with many changes does not delay all others.
 func (s *items[K]) addOpenItem(k K, priority int) int {
-	tenant := s.controller.Reconciler.Tenant(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.openItems[k]
-	if !ok {
-		t = tenant
-		s.openItems[k] = t
-		s.openByTenant[t]++
+	if _, ok := s.openItems[k]; !ok {
+		s.mu.Unlock()
+		tenant := s.controller.Reconciler.Tenant(k) // reads the members of an IngressGroup
+		s.mu.Lock()
+		if _, ok := s.openItems[k]; !ok {
+			s.openItems[k] = tenant
+			s.openByTenant[tenant]++
+		}
 	}
-	return priority - min(s.openByTenant[t]-1, maxTenantPenalty)
+	return priority - min(s.openByTenant[s.openItems[k]]-1, maxTenantPenalty)
 }
 
 // removeOpenItem records that an item is not open any more.

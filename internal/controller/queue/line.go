@@ -179,9 +179,6 @@ func (l Controller[K]) reconcile(ctx context.Context, k K) (reconcile.Result, er
 		next, err = NextRun{After: postponed, Postponed: true}, nil
 	}
 	if err != nil {
-		if again {
-			next.After = time.Nanosecond
-		}
 		l.items.repeatFailed(k, next.After)
 		return reconcile.Result{}, err
 	}
