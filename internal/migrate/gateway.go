@@ -260,8 +260,12 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 			c.ranges = append(c.ranges, r.CIDR)
 		}
 	}
+	open := []string{"0.0.0.0/0"}
+	if g.lb.AddressType.HasIPv6() {
+		open = append(open, "::/0")
+	}
 	var common *portClients
-	noted := false
+	var differs *model.Listener // the first listener whose clients differ from those of the listeners before it
 	for _, l := range g.lb.Listeners {
 		c := byPort[l.Port]
 		slices.Sort(c.ranges)
@@ -270,17 +274,20 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 		case common == nil:
 			common = c
 		case !slices.Equal(common.ranges, c.ranges) || !slices.Equal(common.lists, c.lists):
-			if !noted {
-				g.addNote(Lost, l.Members[0], "alb.ingress.kubernetes.io/inbound-cidrs",
-					fmt.Sprintf("ports %d and %d admit different clients, but all ports of a Gateway admit the same clients; it admits only those that each port admits", g.lb.Listeners[0].Port, l.Port),
-					"admit the same clients on all ports, or use a separate IngressGroup for each port")
+			if differs == nil {
+				differs = &l
 			}
-			common, noted = common.intersect(c), true
+			common = common.intersect(c, open)
 		}
 	}
-	open := []string{"0.0.0.0/0"}
-	if g.lb.AddressType.HasIPv6() {
-		open = append(open, "::/0")
+	if differs != nil {
+		admitted := "only those that each port admits"
+		if len(common.ranges)+len(common.lists) == 0 {
+			admitted = "no clients, because the ports have no range or prefix list in common"
+		}
+		g.addNote(Lost, differs.Members[0], "alb.ingress.kubernetes.io/inbound-cidrs",
+			fmt.Sprintf("ports %d and %d admit different clients, but all ports of a Gateway admit the same clients; the Gateway admits %s", g.lb.Listeners[0].Port, differs.Port, admitted),
+			"admit the same clients on all ports, or use a separate IngressGroup for each port")
 	}
 	switch {
 	case common == nil:
@@ -292,13 +299,14 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 			out.SourceRanges = &common.ranges
 		}
 	case !slices.Equal(common.ranges, open):
-		ranges := append([]string{}, common.ranges...) // without ranges an empty list, which admits nobody
+		ranges := append([]string{}, common.ranges...) // without ranges an empty list, which admits no clients
 		out.SourceRanges = &ranges
 	}
 }
 
-// intersect returns the ranges of c and o that lie within a range of the other one, and the prefix lists that both have.
-func (c *portClients) intersect(o *portClients) *portClients {
+// intersect returns the ranges of c and o that lie within a range of the other one, and the prefix lists that both have, or
+// that one has if the other one has the ranges open, which contain all addresses.
+func (c *portClients) intersect(o *portClients, open []string) *portClients {
 	within := func(ranges, others []string) []string {
 		return slices.DeleteFunc(slices.Clone(ranges), func(r string) bool {
 			return !slices.ContainsFunc(others, func(other string) bool { return containsRange(other, r) })
@@ -307,8 +315,12 @@ func (c *portClients) intersect(o *portClients) *portClients {
 	out := &portClients{ranges: append(within(c.ranges, o.ranges), within(o.ranges, c.ranges)...)}
 	slices.Sort(out.ranges)
 	out.ranges = slices.Compact(out.ranges)
-	for _, l := range c.lists {
-		if slices.Contains(o.lists, l) {
+	admits := func(x *portClients, list string) bool {
+		isMissing := func(r string) bool { return !slices.Contains(x.ranges, r) }
+		return slices.Contains(x.lists, list) || !slices.ContainsFunc(open, isMissing)
+	}
+	for _, l := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.lists, o.lists)))) {
+		if admits(c, l) && admits(o, l) {
 			out.lists = append(out.lists, l)
 		}
 	}

@@ -35,8 +35,9 @@ func TestPortsWithDifferentClients(t *testing.T) {
 		{portClients{ranges: []string{"10.0.0.0/8", "192.0.2.0/24"}}, portClients{ranges: []string{"10.1.0.0/16", "192.0.0.0/16"}}, portClients{ranges: []string{"10.1.0.0/16", "192.0.2.0/24"}}},
 		{portClients{ranges: []string{"10.0.0.0/8"}}, portClients{ranges: []string{"11.0.0.0/8"}, lists: []string{"pl-1"}}, portClients{}},
 		{portClients{lists: []string{"pl-1", "pl-2"}}, portClients{lists: []string{"pl-2", "pl-3"}}, portClients{lists: []string{"pl-2"}}},
+		{portClients{lists: []string{"pl-1"}}, portClients{ranges: []string{"0.0.0.0/0"}}, portClients{lists: []string{"pl-1"}}},
 	} {
-		if got := c.a.intersect(&c.b); !slices.Equal(got.ranges, c.want.ranges) || !slices.Equal(got.lists, c.want.lists) {
+		if got := c.a.intersect(&c.b, []string{"0.0.0.0/0"}); !slices.Equal(got.ranges, c.want.ranges) || !slices.Equal(got.lists, c.want.lists) {
 			t.Errorf("%v and %v: %v, want %v", c.a, c.b, *got, c.want)
 		}
 	}

@@ -47,7 +47,7 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 		t.view.SubscribeList(cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace})
 		t.retainEndpointsOf(g, finding.Ref{Kind: kind, Namespace: namespace, Name: e.Name})
 		t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("the ReferenceGrants of namespace %q are not known, because the controller watches only one namespace or the API server does not serve them; endpoints in AWS stay, and the endpoint is not added", finding.TruncateValue(namespace)),
-			"use an object of namespace "+t.ga.Namespace+", or remove --watch-namespace and install the CustomResourceDefinition of ReferenceGrants")
+			"use an object of namespace "+t.ga.Namespace+", remove --watch-namespace, or install the CustomResourceDefinition of ReferenceGrants")
 		return nil
 	}
 	if !rightsChecker(t).permits(attach.Referent{Group: group, Kind: kind, Namespace: namespace, Name: e.Name}) {
@@ -300,6 +300,11 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	case of.isLoadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
 		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.asksForPorts})
 		switch {
+		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb) && rightsChecker(t).grantsUnknown(lb.Stack.Namespace):
+			g.Kept = append(g.Kept, id)
+			t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("it is not known whether a ReferenceGrant permits a GlobalAccelerator of namespace %q to use %q; endpoints in AWS stay, and the endpoint is not added", t.ga.Namespace, finding.TruncateValue(id)),
+				"remove --watch-namespace, or install the CustomResourceDefinition of ReferenceGrants")
+			return nil
 		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rightsChecker(t).admitsUnmanaged(id):
 			return notPermitted()
 		case lb != nil && lb.Cluster && t.isBeingDeleted(*lb):

@@ -112,7 +112,7 @@ func setIDs(actions []model.Action, ids map[string]string) {
 }
 
 // MaxNamedTargetGroups is the maximum number of target groups that the members of a namespace may reference by name or ARN.
-// Each reference costs an AWS call. AWS permits this number of target groups on a load balancer.
+// Each reference costs an AWS call. AWS permits this number of target groups on an Application Load Balancer by default.
 const MaxNamedTargetGroups = 100
 
 // NamedTargetGroups has the names and ARNs by which the members of each namespace reference target groups.

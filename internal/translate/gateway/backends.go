@@ -110,7 +110,7 @@ func (t targetGroupBuilder) namedTargetGroup(ref gwv1.BackendRef, at finding.Ori
 	}
 	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.GatewayTooLarge, Blocks: finding.BlocksRule,
-		Message: fmt.Sprintf("the routes of namespace %q name more than %d target groups, which is the maximum of a load balancer; what exists in AWS stays unchanged, and a new rule or listener is not served", at.Object.Namespace, assemble.MaxNamedTargetGroups),
+		Message: fmt.Sprintf("the routes of namespace %q name more than %d target groups, which is the limit for a namespace; what exists in AWS stays unchanged, and a new rule or listener is not served", at.Object.Namespace, assemble.MaxNamedTargetGroups),
 		Fix:     "name fewer target groups, or use several Gateways",
 	})
 	return model.GroupRef{}, false

@@ -62,10 +62,10 @@ func (t ruleConfigBuilder) readRuleConfig(obj cluster.Object, named []gwv1.Local
 	if !ok {
 		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+finding.TruncateValue(name)), "create it, or correct the name")
 	}
-	if err := checkRuleConfigSize(c.Spec); err != nil {
-		return &ruleConfig{name: namespace + "/" + name, fault: err}, true
+	out = &ruleConfig{name: namespace + "/" + name, conditions: c.Spec.Conditions, fault: checkRuleConfigSize(c.Spec)}
+	if out.fault != nil {
+		return out, true
 	}
-	out = &ruleConfig{name: namespace + "/" + name, conditions: c.Spec.Conditions}
 	if c.Spec.Tags != nil {
 		out.tags = *c.Spec.Tags
 	}
@@ -75,17 +75,10 @@ func (t ruleConfigBuilder) readRuleConfig(obj cluster.Object, named []gwv1.Local
 	return out, true
 }
 
-// checkRuleConfigSize returns an error if a ListenerRuleConfiguration has more tags, address ranges or values of token claims
-// than settings.MaxRepeatedEntries, because each rule repeats them.
+// checkRuleConfigSize returns an error if a ListenerRuleConfiguration has more tags or values of token claims than
+// settings.MaxRepeatedEntries, because each rule repeats them.
 func checkRuleConfigSize(spec gwconfig.ListenerRuleConfigurationSpec) error {
-	ranges, values := 0, 0
-	for _, c := range spec.Conditions {
-		if c.SourceIPConfig != nil {
-			for _, v := range c.SourceIPConfig.Values {
-				ranges += 1 + strings.Count(v, ",")
-			}
-		}
-	}
+	values := 0
 	for _, a := range spec.Actions {
 		if a.JWTValidationConfig != nil {
 			for _, claim := range a.JWTValidationConfig.AdditionalClaims {
@@ -93,8 +86,13 @@ func checkRuleConfigSize(spec gwconfig.ListenerRuleConfigurationSpec) error {
 			}
 		}
 	}
-	if n := max(len(valueOr(spec.Tags, nil)), ranges, values); n > settings.MaxRepeatedEntries {
-		return fmt.Errorf("%d tags, address ranges or claim values exceed the limit of %d entries", n, settings.MaxRepeatedEntries)
+	return checkEntries(max(len(valueOr(spec.Tags, nil)), values), "tags or claim values")
+}
+
+// checkEntries returns an error if n exceeds settings.MaxRepeatedEntries. what names the entries.
+func checkEntries(n int, what string) error {
+	if n > settings.MaxRepeatedEntries {
+		return fmt.Errorf("%d %s exceed the limit of %d entries", n, what, settings.MaxRepeatedEntries)
 	}
 	return nil
 }
@@ -188,17 +186,21 @@ func (t ruleConfigBuilder) readSecret(namespace, name string) (*corev1.Secret, b
 }
 
 // clientConditions returns the conditions on client addresses that apply to a match. fault is not nil if an address range is
-// not valid, or if c has a fault. c can be nil.
+// not valid, if there are too many, or if c has a fault. c can be nil.
 func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault error) {
-	switch {
-	case c == nil:
+	if c == nil {
 		return nil, nil
-	case c.fault != nil:
-		return nil, c.fault
 	}
+	n := 0
 	for _, x := range c.conditions {
 		if x.SourceIPConfig == nil || !appliesToMatch(x, m.index) {
 			continue
+		}
+		for _, v := range x.SourceIPConfig.Values {
+			n += 1 + strings.Count(v, ",")
+			if err := checkEntries(n, "or more address ranges"); err != nil {
+				return nil, err
+			}
 		}
 		ranges, err := settings.ParseCIDRValues(x.SourceIPConfig.Values)
 		if err != nil {
@@ -206,7 +208,7 @@ func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault err
 		}
 		out = append(out, model.SourceIP{CIDRs: ranges})
 	}
-	return out, nil
+	return out, c.fault
 }
 
 // appliesToMatch reports whether a condition of a ListenerRuleConfiguration applies to the match with the given index in the

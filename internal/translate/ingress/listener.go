@@ -93,11 +93,14 @@ func certificateHosts(ing *networkingv1.Ingress) []string {
 	return members.SortedUnique(out)
 }
 
+// noDefaultBackend is the default action of a listener without default backend.
+var noDefaultBackend = model.FixedResponse{Status: "404", ContentType: "text/plain"}
+
 // defaultAction sets the default action of a listener: the action for the default backend of the first member that has one,
 // otherwise a fixed response with status 404. A default backend that is held, and that the listener does not serve yet, gives
 // way to that of the next member.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
-	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
+	l.Default = []model.Action{noDefaultBackend}
 	if p.Held {
 		l.DefaultHeld = model.HeldInvalid
 		return
@@ -147,7 +150,7 @@ func chooseDefaultBackend(t *translation, p *members.Port, claimants []*member) 
 			break
 		}
 		t.Stack.Contested = true // the existing listener shows whether it serves this default backend
-		if servesDefaultBackend(t, m, p) {
+		if servesDefaultBackend(t, p, m, claimants[i+1:]) {
 			return i, nil, false
 		}
 	}
@@ -155,18 +158,25 @@ func chooseDefaultBackend(t *translation, p *members.Port, claimants []*member) 
 }
 
 // servesDefaultBackend reports whether the existing listener of a port serves the default backend of a member: its default
-// action forwards to target groups of the member, or is the redirect or fixed response in the actions annotation.
-func servesDefaultBackend(t *translation, m *member, p *members.Port) bool {
+// action forwards to target groups of the member, or is the redirect or fixed response in its actions annotation, and neither
+// the one of a listener without default backend nor that of one of the others.
+func servesDefaultBackend(t *translation, p *members.Port, m *member, others []*member) bool {
 	live := t.LiveLoadBalancer().ListenerOnPort(p.Number)
 	if live == nil || plan.AreActionsOwnedBy(*t.Live, m.Ref, live.Default) {
 		return live != nil
 	}
-	svc, n := m.ing.Spec.DefaultBackend.Service, len(live.Default)
-	if svc == nil || svc.Port.Name != useAnnotationPort || n == 0 {
+	if len(live.Default) == 0 || assemble.SameResponse(noDefaultBackend, live.Default[0]) {
 		return false
 	}
-	response := m.set.Actions[svc.Name].Value.Direct
-	return response != nil && assemble.SameResponse(response, live.Default[n-1])
+	responds := func(m *member) bool {
+		svc := m.ing.Spec.DefaultBackend.Service
+		if svc == nil || svc.Port.Name != useAnnotationPort {
+			return false
+		}
+		response := m.set.Actions[svc.Name].Value.Direct
+		return response != nil && assemble.SameResponse(response, live.Default[len(live.Default)-1])
+	}
+	return responds(m) && !slices.ContainsFunc(others, responds)
 }
 
 // backendName returns the name of a backend for messages.

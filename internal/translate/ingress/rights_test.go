@@ -192,6 +192,7 @@ spec: {ingressClassName: alb, defaultBackend: {service: %s}}
 	}{
 		"the second of two held ones serves": {withDefault("a", "-1", action, fault) + withDefault("b", "0", service, fault) + withDefault("ns", "1", service, ""), forward, "b", true},
 		"a response serves":                  {withDefault("b", "-1", action, fault) + withDefault("ns", "0", service, ""), closed, "b", true},
+		"another one has the response":       {withDefault("b", "-1", action, fault) + withDefault("ns", "0", action, ""), closed, "ns", false},
 		"the response serves no more":        {withDefault("b", "-1", action, fault) + withDefault("ns", "0", service, ""), []model.Action{model.FixedResponse{Status: "404"}}, "ns", false},
 	} {
 		live := liveRules(nil)
