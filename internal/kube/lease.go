@@ -104,7 +104,7 @@ func (l *Lease) Fence() error {
 }
 
 // Get implements resourcelock.Interface. If another process holds the lease, the fence closes immediately. This happens to a
-// holder whose lease somebody has deleted: another process creates it again, and need not wait for a deadline.
+// holder whose lease was deleted: another process creates it again, and need not wait for a deadline.
 func (l *Lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {

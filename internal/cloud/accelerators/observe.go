@@ -209,10 +209,12 @@ func (c *Accelerators) readUnknownParts(ctx context.Context) error {
 	slices.Sort(arns)
 	for _, arn := range arns {
 		err := (reader{c}).refreshParts(ctx, arn, time.Time{})
-		if sdk.IsGone(err) { // a part was deleted during the read, and the next read does not find it any more
-			err = sdk.IgnoreGone((reader{c}).refreshParts(ctx, arn, time.Time{}))
+		for range 2 {
+			if sdk.IsGone(err) { // a part was deleted during the read, or the accelerator does not exist any more
+				err = (reader{c}).refreshParts(ctx, arn, time.Time{})
+			}
 		}
-		if err != nil {
+		if err := sdk.IgnoreGone(err); err != nil {
 			return err
 		}
 	}
