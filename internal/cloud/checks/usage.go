@@ -177,53 +177,65 @@ func (u *usageCounter) countLoadBalancers(ctx context.Context, balancers []obser
 // countListeners counts the listeners, rules and certificates of a load balancer, without default rules and default
 // certificates.
 func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
-	var listeners []elbtypes.Listener
+	var all []elbtypes.Listener
 	pages := elb.NewDescribeListenersPaginator(u.checker.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
+	if err := eachPage(ctx, u, pages, func(page *elb.DescribeListenersOutput) { all = append(all, page.Listeners...) }); err != nil {
+		return err
+	}
+	rules, certificates := 0, 0
+	for _, l := range all {
+		if lb.Type == model.Application.String() {
+			pages := elb.NewDescribeRulesPaginator(u.checker.API.ELB, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			err := eachPage(ctx, u, pages, func(page *elb.DescribeRulesOutput) {
+				rules += countIf(page.Rules, func(r elbtypes.Rule) bool { return !aws.ToBool(r.IsDefault) })
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if len(l.Certificates) > 0 {
+			pages := elb.NewDescribeListenerCertificatesPaginator(u.checker.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			err := eachPage(ctx, u, pages, func(page *elb.DescribeListenerCertificatesOutput) {
+				certificates += countIf(page.Certificates, func(x elbtypes.Certificate) bool { return !aws.ToBool(x.IsDefault) })
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	u.noteUsage("listeners-per-"+kind, lb.Name, len(all))
+	u.noteUsage("rules-per-"+kind, lb.Name, rules)
+	u.noteUsage("certificates-per-"+kind, lb.Name, certificates)
+	return nil
+}
+
+// elbPages is a paginator of the SDK for Elastic Load Balancing.
+type elbPages[T any] interface {
+	HasMorePages() bool
+	NextPage(context.Context, ...func(*elb.Options)) (T, error)
+}
+
+// eachPage calls use with each page, and counts the calls.
+func eachPage[T any](ctx context.Context, u *usageCounter, pages elbPages[T], use func(T)) error {
 	for pages.HasMorePages() {
 		u.calls++
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return err
 		}
-		listeners = append(listeners, page.Listeners...)
+		use(page)
 	}
-	rules, certificates := 0, 0
-	for _, l := range listeners {
-		if lb.Type == model.Application.String() {
-			pages := elb.NewDescribeRulesPaginator(u.checker.API.ELB, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
-			for pages.HasMorePages() {
-				u.calls++
-				page, err := pages.NextPage(ctx)
-				if err != nil {
-					return err
-				}
-				for _, r := range page.Rules {
-					if !aws.ToBool(r.IsDefault) {
-						rules++
-					}
-				}
-			}
-		}
-		if len(l.Certificates) > 0 {
-			pages := elb.NewDescribeListenerCertificatesPaginator(u.checker.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
-			for pages.HasMorePages() {
-				u.calls++
-				page, err := pages.NextPage(ctx)
-				if err != nil {
-					return err
-				}
-				for _, x := range page.Certificates {
-					if !aws.ToBool(x.IsDefault) {
-						certificates++
-					}
-				}
-			}
-		}
-	}
-	u.noteUsage("listeners-per-"+kind, lb.Name, len(listeners))
-	u.noteUsage("rules-per-"+kind, lb.Name, rules)
-	u.noteUsage("certificates-per-"+kind, lb.Name, certificates)
 	return nil
+}
+
+// countIf returns the number of elements for which is returns true.
+func countIf[T any](list []T, is func(T) bool) (n int) {
+	for _, x := range list {
+		if is(x) {
+			n++
+		}
+	}
+	return n
 }
 
 // countSecurityGroupRules counts the rules of the security groups of the cluster, its nodes and its pods. AWS counts rules
