@@ -47,6 +47,17 @@ func TestRuleChangesAfterTheNewRuleHasMovedInFront(t *testing.T) {
 	}
 }
 
+// checkAnswerStays checks that a request has the same answer after each step of a plan as before.
+func checkAnswerStays(t *testing.T, have observed.Stack, p plan.Plan, q request) {
+	t.Helper()
+	before, steps := outcome(have, q), stepsInOrder(p)
+	for i := range steps {
+		if now := outcome(plantest.Simulate(have, p.KnownIDs, steps[:i+1]), q); now != before {
+			t.Fatalf("%q answers after %s, before %q\n%s", now, steps[i].ID, before, p.Text())
+		}
+	}
+}
+
 // TestDeletedRuleDoesNotPassStagedRule checks that a rule that is deleted does not move before a rule that an earlier run
 // has staged and that answers some of its requests, although both wait for the targets of a second edit.
 func TestDeletedRuleDoesNotPassStagedRule(t *testing.T) {
@@ -54,17 +65,10 @@ func TestDeletedRuleDoesNotPassStagedRule(t *testing.T) {
 	staged := have.LoadBalancers[0].Listeners[0].Rules
 	staged[1].Priority, staged[2].Priority = 40000, 40001
 	have.Facts.Health = map[string]observed.Health{}
-	request := request{80, "a.example.com", "/a/y"}
-	before := outcome(have, request)
 	p := planUntilNoQuestions(t, withFinalizers(stackWithRules(forwardRule("/a/*", "g3"))), &have, func(arn string) string {
 		return map[bool]string{true: "initial", false: "healthy"}[strings.Contains(arn, "g3")]
 	})
-	steps := stepsInOrder(p)
-	for i := range steps {
-		if now := outcome(plantest.Simulate(have, p.KnownIDs, steps[:i+1]), request); now != before {
-			t.Fatalf("%q answers after %s, before %q\n%s", now, steps[i].ID, before, p.Text())
-		}
-	}
+	checkAnswerStays(t, have, p, request{80, "a.example.com", "/a/y"})
 }
 
 // TestDefaultActionStaysWhileRuleCannotBeCreated checks that, while AWS refuses to reorder rules, the default action still
@@ -93,20 +97,13 @@ func TestRetainedDeletedRuleMovesNoOtherRule(t *testing.T) {
 	live[0].Priority, live[1].Priority, live[2].Priority = 40000, 40001, 3
 	slices.SortFunc(live, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
 	have.Facts.Health = map[string]observed.Health{}
-	request := request{80, "a.example.com", "/a/b"}
-	before := outcome(have, request)
 	p := planUntilNoQuestions(t, withFinalizers(stackWithRules(forwardRule("/a/*", "g2"), forwardRule("/q/y", "g1"), forwardRule("/a/b", "g1"))), &have, func(arn string) string {
 		return map[bool]string{true: "initial", false: "healthy"}[strings.Contains(arn, "g2")]
 	})
 	if p.Empty() {
 		t.Fatal("nothing is planned")
 	}
-	steps := stepsInOrder(p)
-	for i := range steps {
-		if now := outcome(plantest.Simulate(have, p.KnownIDs, steps[:i+1]), request); now != before {
-			t.Fatalf("%q answers after %s, before %q\n%s", now, steps[i].ID, before, p.Text())
-		}
-	}
+	checkAnswerStays(t, have, p, request{80, "a.example.com", "/a/b"})
 }
 
 // TestKeptDefaultActionGivesWay checks that, while AWS refuses to reorder rules, a default action that stays for the rule of
