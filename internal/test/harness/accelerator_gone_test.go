@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -245,8 +246,8 @@ func TestEndpointStaysWhileGatewaysAreNotServed(t *testing.T) {
 }
 
 // TestEndpointsStayWithoutReferenceGrants checks that endpoints in another namespace stay while the API server does not serve
-// ReferenceGrants, also if another controller made the load balancer, and that a right that is withdrawn then is lost when
-// the API server serves them again.
+// ReferenceGrants, also if another controller made the load balancer, or if a second listener names its ARN, and that a right
+// that is withdrawn then is lost when the API server serves them again.
 func TestEndpointsStayWithoutReferenceGrants(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,15 +269,17 @@ spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port
 `)
 		writeStatusHostname(r, cluster.KindService, "shop", "theirs", *made.LoadBalancers[0].DNSName)
 		r.Start() // reads the load balancers in AWS
-		r.Apply(accelerator("edge", "front", listenerTo(`{type: Ingress, namespace: shop, name: web}, {type: Service, namespace: shop, name: theirs}`)))
+		both := listenerTo(`{type: Ingress, namespace: shop, name: web}, {type: Service, namespace: shop, name: theirs}`)
+		byARN := fmt.Sprintf(`, {protocol: TCP, portRanges: [{fromPort: 81, toPort: 81}], endpointGroups: [{endpoints: [{type: EndpointID, endpointID: %q}]}]}]`, albARN(r))
+		r.Apply(accelerator("edge", "front", strings.TrimSuffix(both, "]")+byARN))
 		r.Settle(20 * time.Minute)
-		if got := acceleratorEndpoints(r); len(got) != 2 {
+		if got := acceleratorEndpoints(r); len(got) != 3 {
 			t.Fatalf("endpoints %v, events %v", got, eventsOf(r, "edge", "front"))
 		}
 		off = true
 		r.Start()
 		r.Settle(time.Hour)
-		if got := acceleratorEndpoints(r); len(got) != 2 {
+		if got := acceleratorEndpoints(r); len(got) != 3 {
 			t.Errorf("endpoints without ReferenceGrants: %v", got)
 		}
 		r.deleteObject(cluster.KindReferenceGrant, "shop", "services")
@@ -284,7 +287,7 @@ spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port
 		off = false
 		r.Start()
 		r.Settle(time.Hour)
-		if got := acceleratorEndpoints(r); len(got) != 1 {
+		if got := acceleratorEndpoints(r); len(got) != 2 {
 			t.Errorf("endpoints after one right was withdrawn: %v", got)
 		}
 	})

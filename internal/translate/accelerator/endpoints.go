@@ -47,7 +47,7 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 		t.view.SubscribeList(cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace})
 		t.retainEndpointsOf(g, finding.Ref{Kind: kind, Namespace: namespace, Name: e.Name})
 		t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("the ReferenceGrants of namespace %q are not known, because the controller watches only one namespace or the API server does not serve them; endpoints in AWS stay, and the endpoint is not added", finding.TruncateValue(namespace)),
-			"use an object of namespace "+t.ga.Namespace+", remove --watch-namespace, or install the CustomResourceDefinition of ReferenceGrants")
+			"use an object of namespace "+t.ga.Namespace+", or "+readGrantsFix)
 		return nil
 	}
 	if !rightsChecker(t).permits(attach.Referent{Group: group, Kind: kind, Namespace: namespace, Name: e.Name}) {
@@ -80,6 +80,9 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 	}
 	return t.endpointByHostname(obj, x)
 }
+
+// readGrantsFix is the advice if ReferenceGrants are not known.
+const readGrantsFix = "remove --watch-namespace, or install the CustomResourceDefinition of ReferenceGrants"
 
 // retainEndpointsOf keeps the endpoints in AWS that may belong to an object that cannot be read: load balancers that serve the
 // object, and permitted load balancers that the cluster does not manage.
@@ -300,10 +303,10 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	case of.isLoadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
 		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.asksForPorts})
 		switch {
-		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb) && rightsChecker(t).grantsUnknown(lb.Stack.Namespace):
+		case lb != nil && lb.Cluster && rightsChecker(t).grantsUnknown(lb.Stack.Namespace) && !rightsChecker(t).mayUseLoadBalancer(*lb):
 			g.Kept = append(g.Kept, id)
 			t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("it is not known whether a ReferenceGrant permits a GlobalAccelerator of namespace %q to use %q; endpoints in AWS stay, and the endpoint is not added", t.ga.Namespace, finding.TruncateValue(id)),
-				"remove --watch-namespace, or install the CustomResourceDefinition of ReferenceGrants")
+				readGrantsFix)
 			return nil
 		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rightsChecker(t).admitsUnmanaged(id):
 			return notPermitted()
