@@ -63,7 +63,7 @@ func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 func buildCloud(at *sdk.Client) *Cloud {
 	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Clock)
 	r, t := observe.New(at, inv), targets.New(at, inv)
-	ends, certs, a := &enis.ENIs{Client: at}, certificates.New(at), facts.NewAddOns(at, inv)
+	ends, certs, a := enis.New(at), certificates.New(at), facts.NewAddOns(at, inv)
 	c := &Cloud{
 		client: at, inv: inv, reader: r, certificates: certs, targets: t, eniReader: ends,
 		facts:    facts.New(at, inv, r, ends, certs, a, t),

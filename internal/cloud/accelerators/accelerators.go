@@ -22,13 +22,13 @@ import (
 // concurrent use.
 type Accelerators struct {
 	*sdk.Client
-	inv *inventory.Inventory // load balancers, and changes that the controller did not make
+	inv   *inventory.Inventory             // load balancers, and changes that the controller did not make
+	ports *sdk.Answers[map[string][]int32] // listener ports, by protocol, of load balancers whose listeners are not in the inventory
 
 	cache.Guard
 	listedAt   time.Time
 	entries    map[string]*cachedAccelerator // by ARN
 	tombstones map[string]time.Time          // times at which this process deleted accelerators, by ARN
-	ports      map[string]listenerPorts      // of load balancers whose listeners are not in the inventory, by ARN
 }
 
 // cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never changed. A zero
@@ -44,15 +44,16 @@ type cachedAccelerator struct {
 
 // New returns an Accelerators with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory) *Accelerators {
-	c := &Accelerators{Client: at, inv: inv}
+	c := &Accelerators{Client: at, inv: inv, ports: sdk.NewAnswers[map[string][]int32](at)}
 	c.Reset()
 	return c
 }
 
 // Reset empties the cache, so that the next run reads all accelerators from AWS.
 func (c *Accelerators) Reset() {
+	c.ports.Reset()
 	c.WithLock(func() {
-		c.listedAt, c.entries, c.tombstones, c.ports = time.Time{}, map[string]*cachedAccelerator{}, map[string]time.Time{}, map[string]listenerPorts{}
+		c.listedAt, c.entries, c.tombstones = time.Time{}, map[string]*cachedAccelerator{}, map[string]time.Time{}
 	})
 }
 

@@ -4,24 +4,16 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
-
-// listenerPorts has the listener ports of a load balancer, by protocol, and when they were read.
-type listenerPorts struct {
-	ports  map[string][]int32
-	readAt time.Time
-}
 
 // stackFromTags returns the stack that is named in the tags of a resource. It returns false if the tags name no stack.
 func stackFromTags(tags map[string]string) (model.StackID, bool) {
@@ -112,32 +104,18 @@ func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalance
 // them from AWS if they were not read within the refresh period. It returns nil if the load balancer does not exist any
 // more.
 func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]int32, error) {
-	known := func() (out map[string][]int32, ok bool) {
-		c.WithLock(func() {
-			x := c.ports[arn]
-			out, ok = x.ports, c.IsYounger(x.readAt, c.Config.Refresh)
-		})
-		return out, ok
-	}
-	return sdk.CachedOrRead(ctx, c.ReadOptional, "listeners of endpoint "+arn, known, func() error {
-		ports, start := map[string][]int32{}, c.Config.Clock.Now()
+	return c.ports.Get(ctx, "listeners of endpoint "+arn, c.Config.Refresh, func(ctx context.Context) (map[string][]int32, error) {
+		ports := map[string][]int32{}
 		pages := elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
-			if sdk.IsGone(err) {
-				ports = nil
-				break
-			}
 			if err != nil {
-				return err
+				return nil, sdk.IgnoreGone(err)
 			}
 			for _, l := range page.Listeners {
 				ports[string(l.Protocol)] = append(ports[string(l.Protocol)], aws.ToInt32(l.Port))
 			}
 		}
-		c.WithLock(func() {
-			cache.Put(c.ports, arn, listenerPorts{ports, start}, func(p listenerPorts) bool { return !c.IsYounger(p.readAt, c.Config.Refresh) })
-		})
-		return nil
+		return ports, nil
 	})
 }

@@ -26,23 +26,31 @@ type Certificates struct {
 	cache.Guard
 	certs certificateCache
 
+	issued      *sdk.Answers[[]observed.Certificate]       // issued certificates of any owner
+	public      *sdk.Answers[[]observed.PublicCertificate] // certificates of any owner that Amazon has issued, or will issue after their validation
+	validations *sdk.Answers[observed.Validation]
+
 	Zones *Zones // the hosted zones with the records that validate certificates
 }
 
 // New returns Certificates. Reset must be called before the first use.
 func New(at *sdk.Client) *Certificates {
-	return &Certificates{Client: at, Zones: &Zones{Client: at}}
+	return &Certificates{
+		Client: at, issued: sdk.NewAnswers[[]observed.Certificate](at), public: sdk.NewAnswers[[]observed.PublicCertificate](at),
+		validations: sdk.NewAnswers[observed.Validation](at), Zones: &Zones{Client: at, list: sdk.NewAnswers[observed.HostedZones](at)},
+	}
 }
 
 // Reset empties the caches of certificates and hosted zones.
 func (c *Certificates) Reset() {
 	c.WithLock(func() { c.certs = newCertificateCache() })
+	c.issued.Reset()
+	c.public.Reset()
+	c.validations.Reset()
 	c.Zones.Reset()
 }
 
 type certificateCache struct {
-	issued       []observed.Certificate // issued certificates of any owner
-	issuedReadAt time.Time
 	// details and tags are keyed by ARN.
 	details map[string]certificateDetail
 	tags    map[string]certificateTags
@@ -55,10 +63,6 @@ type certificateCache struct {
 	importedContents map[string]importedCertificate
 	// recentWrites has imports and deletions that AWS may not show yet, by ARN.
 	recentWrites map[string]certificateWrite
-	// publicCertificates are the certificates of any owner that Amazon has issued, or will issue after their validation.
-	publicCertificates publicCertificateList
-	// validations has the cached answers of AskValidation, by ARN of the certificate.
-	validations map[string]validationEntry
 }
 
 type certificateDetail struct {
@@ -76,7 +80,7 @@ type certificateTags struct {
 
 func newCertificateCache() certificateCache {
 	return certificateCache{
-		details: map[string]certificateDetail{}, tags: map[string]certificateTags{}, validations: map[string]validationEntry{},
+		details: map[string]certificateDetail{}, tags: map[string]certificateTags{},
 		importedContents: map[string]importedCertificate{}, recentWrites: map[string]certificateWrite{},
 	}
 }
@@ -84,19 +88,7 @@ func newCertificateCache() certificateCache {
 // AskCertificates returns the issued certificates of the region with their domains. It reads them from ACM if they were not
 // read within the settle window.
 func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
-	cached := func() (out []observed.Certificate, ok bool) {
-		c.WithLock(func() { out, ok = c.certs.issued, c.IsYounger(c.certs.issuedReadAt, durations.SettleWindow) })
-		return out, ok
-	}
-	return sdk.CachedOrRead(ctx, c.ReadOptional, model.AskCertificates{}.Key(), cached, func() error {
-		start := c.Config.Clock.Now()
-		list, err := c.readCertificates(ctx)
-		if err != nil {
-			return err
-		}
-		c.WithLock(func() { c.certs.issued, c.certs.issuedReadAt = list, start })
-		return nil
-	})
+	return c.issued.Get(ctx, model.AskCertificates{}.Key(), durations.SettleWindow, c.readCertificates)
 }
 
 func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {

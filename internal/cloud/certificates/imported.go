@@ -120,7 +120,7 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 	out, err := c.API.ACM.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
 		if class := sdk.ClassOf(err); sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
-			c.WithLock(c.certs.forgetLists)
+			c.forgetLists()
 		}
 		return plan.StepResult{}, fmt.Errorf("%s: %w", what, err)
 	}

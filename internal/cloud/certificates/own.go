@@ -173,9 +173,11 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 	return out, nil
 }
 
-// forgetLists makes the next run read all lists of certificates again. The caller holds the lock of the cache.
-func (k *certificateCache) forgetLists() {
-	k.ownReadAt, k.issuedReadAt, k.publicCertificates.readAt = time.Time{}, time.Time{}, time.Time{}
+// forgetLists makes the next run read all lists of certificates again.
+func (c *Certificates) forgetLists() {
+	c.WithLock(func() { c.certs.ownReadAt = time.Time{} })
+	c.issued.Reset()
+	c.public.Reset()
 }
 
 // RequestCertificate requests a certificate. The idempotency token makes ACM return the same certificate if the answer
@@ -190,31 +192,35 @@ func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCer
 		in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
 	}
 	out, err := c.API.ACM.RequestCertificate(ctx, in)
-	c.WithLock(c.certs.forgetLists)
+	c.forgetLists()
 	if err != nil {
 		return plan.StepResult{}, fmt.Errorf("request a certificate for %s: %w", a.Domain, err)
 	}
 	return plan.StepResult{ID: aws.ToString(out.CertificateArn)}, nil
 }
 
+// isOwn reports whether a certificate is one of those that the cluster requested or imported.
+func (c *Certificates) isOwn(arn string) (own bool) {
+	c.WithLock(func() {
+		own = slices.ContainsFunc(c.certs.ownCertificates, func(o ownCertificate) bool { return o.ARN == arn })
+	})
+	return own
+}
+
 // DeleteCertificate deletes a certificate of the cluster. It succeeds if the certificate does not exist any more.
 func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
-	ours := false
-	c.WithLock(func() {
-		ours = slices.ContainsFunc(c.certs.ownCertificates, func(o ownCertificate) bool { return o.ARN == a.ARN })
-	})
-	if !ours {
+	if !c.isOwn(a.ARN) {
 		return sdk.NewError(failure.Conflict, "delete certificate "+a.ARN, "the certificate is not one of those that cluster %s requested or imported", c.Config.Cluster)
 	}
 	_, err := c.API.ACM.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
 	if err != nil && !sdk.IsGone(err) {
 		if sdk.ClassOf(err) != failure.InUse {
-			c.WithLock(c.certs.forgetLists)
+			c.forgetLists()
 		}
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
-	c.WithLock(c.certs.forgetLists)
+	c.forgetLists()
 	c.noteWrite(certificateWrite{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, writtenAt: c.Config.Clock.Now()})
-	c.WithLock(func() { delete(c.certs.validations, a.ARN) })
+	c.validations.Forget(model.AskValidation{ARN: a.ARN}.Key())
 	return nil
 }

@@ -26,9 +26,9 @@ import (
 type Zones struct {
 	*sdk.Client
 
+	list *sdk.Answers[observed.HostedZones]
+
 	cache.Guard
-	zones         observed.HostedZones
-	zonesOutdated bool // a change failed because its hosted zone does not exist; zones must be read again
 	// deniedChanges has the last change of a DNS record that AWS denied, by ID of the hosted zone. IAM policies often permit
 	// changes of some hosted zones only.
 	deniedChanges map[string]deniedChange
@@ -46,61 +46,47 @@ type deniedChange struct {
 
 // Reset empties the cache.
 func (c *Zones) Reset() {
-	c.WithLock(func() {
-		c.zones, c.zonesOutdated, c.deniedChanges, c.recordsCreatedAt = observed.HostedZones{}, false, map[string]deniedChange{}, map[recordKey]time.Time{}
-	})
+	c.list.Reset()
+	c.WithLock(func() { c.deniedChanges, c.recordsCreatedAt = map[string]deniedChange{}, map[recordKey]time.Time{} })
 }
 
 // AskHostedZones returns the hosted zones of the account, from the cache or from Route 53. If the call is denied or fails,
 // the result has a Fault and no zones. A zone has a WriteFault if AWS recently denied a change of a record in it.
 func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
-	cached := func() (out observed.HostedZones, ok bool) {
-		c.WithLock(func() {
-			out = c.zones
-			age := durations.EditableFactAge
-			if q.Recent {
-				age = durations.NotFoundAge
-			}
-			ok = c.IsYounger(out.ListedAt, age) && !c.zonesOutdated
-			out.Zones = slices.Clone(out.Zones)
-			for i := range out.Zones {
-				out.Zones[i].WriteFault = c.deniedFault(out.Zones[i].ID)
-			}
-		})
-		return out, ok
+	age := durations.EditableFactAge
+	if q.Recent {
+		age = durations.NotFoundAge
 	}
-	out, err := sdk.CachedOrRead(ctx, c.ReadOptional, q.Key(), cached, func() error {
-		list, err := c.readHostedZones(ctx)
-		if err != nil {
-			return err
-		}
-		c.WithLock(func() {
-			c.zones, c.zonesOutdated = observed.HostedZones{Zones: list, ListedAt: c.Config.Clock.Now()}, false
-		})
-		return nil
-	})
+	out, err := c.list.Get(ctx, model.AskHostedZones{}.Key(), age, c.readHostedZones)
 	f, err := sdk.AddOnFault(err)
 	if f != nil {
 		out = observed.HostedZones{ListedAt: c.Config.Clock.Now(), Fault: f}
 	}
+	out.Zones = slices.Clone(out.Zones)
+	c.WithLock(func() {
+		for i := range out.Zones {
+			out.Zones[i].WriteFault = c.deniedFault(out.Zones[i].ID)
+		}
+	})
 	return &out, err
 }
 
-func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
+func (c *Zones) readHostedZones(ctx context.Context) (out observed.HostedZones, err error) {
 	pages := route53.NewListHostedZonesPaginator(c.API.Route53, &route53.ListHostedZonesInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		for _, z := range page.HostedZones {
-			out = append(out, observed.HostedZone{
+			out.Zones = append(out.Zones, observed.HostedZone{
 				ID: strings.TrimPrefix(aws.ToString(z.Id), "/hostedzone/"), Name: strings.ToLower(strings.TrimSuffix(aws.ToString(z.Name), ".")),
 				Private: z.Config != nil && z.Config.PrivateZone,
 			})
 		}
 	}
-	slices.SortFunc(out, func(a, b observed.HostedZone) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out.Zones, func(a, b observed.HostedZone) int { return strings.Compare(a.ID, b.ID) })
+	out.ListedAt = c.Config.Clock.Now()
 	return out, nil
 }
 
@@ -143,9 +129,7 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 // does not exist any more, if a user has changed it, or if AWS denies the change, because the record does no harm.
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.StepResult, error) {
 	what := "remove DNS record " + a.Name
-	own := false
-	c.WithLock(func() { own = c.certs.isValidationRecord(a) })
-	if !own {
+	if !c.isValidationRecord(a) {
 		return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "the record does not validate a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// A stack that still needs the record creates it again.
@@ -160,10 +144,10 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	return plan.StepResult{}, err
 }
 
-// isValidationRecord reports whether a record validates a certificate of the cluster. The caller holds the lock.
-func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
-	return slices.ContainsFunc(k.ownCertificates, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
-		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
+// isValidationRecord reports whether a record validates a certificate of the cluster.
+func (c *Certificates) isValidationRecord(a plan.DeleteRecord) bool {
+	known := c.validations.Cached(model.AskValidation{ARN: a.Certificate}.Key())
+	return c.isOwn(a.Certificate) && slices.ContainsFunc(known.Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }
 
 // changeRecord sends one change of a DNS record. It does not combine changes in a batch to save calls, because a whole batch
@@ -191,7 +175,7 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 		})
 		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case failure.Gone:
-		c.WithLock(func() { c.zonesOutdated = true })
+		c.list.Reset()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

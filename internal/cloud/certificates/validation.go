@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
@@ -16,16 +15,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
-
-type publicCertificateList struct {
-	list   []observed.PublicCertificate
-	readAt time.Time
-}
-
-type validationEntry struct {
-	observed.Validation
-	readAt time.Time
-}
 
 // validationRecords returns the DNS records with which ACM validates a certificate. complete reports whether ACM has
 // returned a record for each domain.
@@ -48,46 +37,23 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 // AskValidation returns the validation records of a certificate, and whether the certificate is in use. The result is zero
 // if the certificate does not exist.
 func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
-	cached := func() (out observed.Validation, ok bool) {
-		c.WithLock(func() {
-			e := c.certs.validations[q.ARN]
-			out, ok = e.Validation, c.IsYounger(e.readAt, durations.PolledFactAge)
-		})
-		return out, ok
-	}
-	return sdk.CachedOrRead(ctx, c.ReadOptional, q.Key(), cached, func() error {
-		e := validationEntry{readAt: c.Config.Clock.Now()}
+	return c.validations.Get(ctx, q.Key(), durations.PolledFactAge, func(ctx context.Context) (v observed.Validation, err error) {
 		out, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		if err != nil && !sdk.IsGone(err) {
-			return fmt.Errorf("read certificate %s: %w", q.ARN, err)
+			return v, fmt.Errorf("read certificate %s: %w", q.ARN, err)
 		}
 		if err == nil && out.Certificate != nil {
-			e.Records, _ = validationRecords(out.Certificate)
-			e.InUse = len(out.Certificate.InUseBy) > 0
+			v.Records, _ = validationRecords(out.Certificate)
+			v.InUse = len(out.Certificate.InUseBy) > 0
 		}
-		c.WithLock(func() { c.certs.validations[q.ARN] = e })
-		return nil
+		return v, nil
 	})
 }
 
 // AskPublicCertificates returns the certificates of the account and region that Amazon has issued, or will issue once they
 // are validated.
 func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
-	cached := func() (out []observed.PublicCertificate, ok bool) {
-		c.WithLock(func() {
-			out, ok = c.certs.publicCertificates.list, c.IsYounger(c.certs.publicCertificates.readAt, durations.Recent)
-		})
-		return out, ok
-	}
-	return sdk.CachedOrRead(ctx, c.ReadOptional, model.AskPublicCertificates{}.Key(), cached, func() error {
-		start := c.Config.Clock.Now()
-		list, err := c.readPublicCertificates(ctx)
-		if err != nil {
-			return err
-		}
-		c.WithLock(func() { c.certs.publicCertificates = publicCertificateList{list, start} })
-		return nil
-	})
+	return c.public.Get(ctx, model.AskPublicCertificates{}.Key(), durations.Recent, c.readPublicCertificates)
 }
 
 func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {

@@ -21,18 +21,22 @@ import (
 )
 
 // ENIs finds the ENIs of nodes and pods, and reads and changes the rules of the security groups of these ENIs. It caches
-// what it reads. Reset must be called before the first use.
+// what it reads.
 type ENIs struct {
 	*sdk.Client
+	ranges *sdk.Answers[vpcRanges]
 
 	cache.Guard
-	cache  eniCache
-	ranges map[string]vpcRanges
+	cache eniCache
 }
+
+// New returns ENIs. Reset must be called before the first use.
+func New(at *sdk.Client) *ENIs { return &ENIs{Client: at, ranges: sdk.NewAnswers[vpcRanges](at)} }
 
 // Reset empties the cache.
 func (p *ENIs) Reset() {
-	p.WithLock(func() { p.cache, p.ranges = newENICache(), map[string]vpcRanges{} })
+	p.ranges.Reset()
+	p.WithLock(func() { p.cache = newENICache() })
 }
 
 // eniCache has the cached ENIs, and the cached security groups of nodes and pods.

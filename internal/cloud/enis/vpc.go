@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
@@ -20,35 +19,23 @@ import (
 type vpcRanges struct {
 	ranges    []string
 	invisible bool // the VPC does not exist, or the account cannot see it
-	readAt    time.Time
-}
-
-// cacheVPCRanges caches the ranges of a VPC, and removes old ranges. Users choose the IDs of VPCs, and thereby the number of
-// entries.
-func (p *ENIs) cacheVPCRanges(vpc string, f vpcRanges) {
-	p.WithLock(func() {
-		cache.Put(p.ranges, vpc, f, func(old vpcRanges) bool { return !p.IsYounger(old.readAt, durations.CacheRetention) })
-	})
 }
 
 // VPCRanges implements bindings.Cloud.
 func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
-	cached := func() (f vpcRanges, ok bool) {
-		p.WithLock(func() {
-			f = p.ranges[vpc]
-			ok = p.IsYounger(f.readAt, durations.RarelyChangedAge) && (!f.invisible || p.IsYounger(f.readAt, durations.EditableFactAge))
-		})
-		return f, ok
+	maxAge := func(f vpcRanges) time.Duration {
+		if f.invisible {
+			return durations.EditableFactAge
+		}
+		return durations.RarelyChangedAge
 	}
-	f, err := sdk.CachedOrRead(ctx, p.ReadOptional, "vpc "+vpc, cached, func() error {
-		start := p.Config.Clock.Now()
+	f, err := p.ranges.GetWithAge(ctx, "vpc "+vpc, maxAge, func(ctx context.Context) (vpcRanges, error) {
 		out, err := p.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if sdk.IsGone(err) {
-			p.cacheVPCRanges(vpc, vpcRanges{invisible: true, readAt: start})
-			return nil
+			return vpcRanges{invisible: true}, nil
 		}
 		if err != nil {
-			return fmt.Errorf("read VPC %s: %w", vpc, err)
+			return vpcRanges{}, fmt.Errorf("read VPC %s: %w", vpc, err)
 		}
 		var ranges []string
 		for _, v := range out.Vpcs {
@@ -64,8 +51,7 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 			}
 		}
 		slices.Sort(ranges)
-		p.cacheVPCRanges(vpc, vpcRanges{ranges: ranges, readAt: start})
-		return nil
+		return vpcRanges{ranges: ranges}, nil
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package facts
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -29,40 +30,35 @@ type AddOns struct {
 	*sdk.Client
 	inv *inventory.Inventory
 
+	webACLs       *sdk.Answers[map[string]string]      // ARNs of the web ACLs of the region, by name
+	subscriptions *sdk.Answers[*observed.Subscription] // the subscription to Shield Advanced
+
 	cache.Guard
-	cache addOnCache
+	associations map[string]association // by key of the question
+	trustStores  map[string]cachedARN   // by name
 }
 
-// NewAddOns returns AddOns without caches. Facts.Reset creates the caches.
+// NewAddOns returns AddOns. Facts.Reset must be called before the first use.
 func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
-	return &AddOns{Client: at, inv: inv}
+	return &AddOns{Client: at, inv: inv, webACLs: sdk.NewAnswers[map[string]string](at), subscriptions: sdk.NewAnswers[*observed.Subscription](at)}
 }
 
-func (a *AddOns) reset() { a.WithLock(func() { a.cache = newAddOnCache() }) }
+func (a *AddOns) reset() {
+	a.webACLs.Reset()
+	a.subscriptions.Reset()
+	a.WithLock(func() { a.associations, a.trustStores = map[string]association{}, map[string]cachedARN{} })
+}
 
-// addOnCache has what AddOns has read from AWS WAF, AWS Shield and Elastic Load Balancing.
-type addOnCache struct {
-	associations       map[string]association // by key of the question
-	acls               aclList
-	trustStores        map[string]cachedARN   // by name
-	subscription       *observed.Subscription // to Shield Advanced
-	subscriptionReadAt time.Time              // when subscription was read
+// cachedARN is the cached result of searching a trust store by name.
+type cachedARN struct {
+	arn    string // "" if the trust store does not exist
+	readAt time.Time
 }
 
 // association is the cached association of a load balancer with AWS WAF, AWS WAF Classic or AWS Shield.
 type association struct {
 	addOn  observed.AddOn
 	readAt time.Time
-}
-
-// aclList has the web ACLs of the region, as they were last listed.
-type aclList struct {
-	arns   map[string]string // by name
-	readAt time.Time
-}
-
-func newAddOnCache() addOnCache {
-	return addOnCache{associations: map[string]association{}, trustStores: map[string]cachedARN{}}
 }
 
 // askAddOn returns the association of a load balancer with the service q.Of. It reads it from AWS if the cached answer is
@@ -74,7 +70,7 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	}
 	cached := func() (out observed.AddOn, ok bool) {
 		a.WithLock(func() {
-			e, known := a.cache.associations[q.Key()]
+			e, known := a.associations[q.Key()]
 			out, ok = e.addOn, known && a.IsCurrent(e.readAt, since, q.Key())
 		})
 		return out, ok
@@ -106,13 +102,13 @@ func (a *AddOns) isNewLoadBalancer(arn string) bool {
 func (a *AddOns) SetAssociation(q model.AskAddOn, addOn observed.AddOn) {
 	now := a.Config.Clock.Now()
 	a.WithLock(func() {
-		cache.Put(a.cache.associations, q.Key(), association{addOn, now}, func(e association) bool { return now.Sub(e.readAt) > durations.UnchangingFactAge })
+		cache.Put(a.associations, q.Key(), association{addOn, now}, func(e association) bool { return now.Sub(e.readAt) > durations.UnchangingFactAge })
 	})
 }
 
 // ForgetAssociation removes the association of a load balancer from the cache, so that the next run reads it again.
 func (a *AddOns) ForgetAssociation(q model.AskAddOn) {
-	a.WithLock(func() { delete(a.cache.associations, q.Key()) })
+	a.WithLock(func() { delete(a.associations, q.Key()) })
 }
 
 func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.AddOn, err error) {
@@ -145,30 +141,17 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 // askWebACL returns the web ACL of the region with a name. It caches the list of all web ACLs, which answers the questions
 // about all names. The result has no ARN if there is no such web ACL, and a Fault if the read is denied or fails.
 func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
-	cached := func() (out observed.WebACL, ok bool) {
-		a.WithLock(func() {
-			l := a.cache.acls
-			age := durations.NotFoundAge
-			if out.ARN = l.arns[name]; out.ARN != "" {
-				age = durations.CacheRetention
-			}
-			ok = a.IsYounger(l.readAt, age)
-		})
-		return out, ok
-	}
-	out, err := sdk.CachedOrRead(ctx, a.ReadOptional, "web acls", cached, func() error {
-		start := a.Config.Clock.Now()
-		all, err := a.listWebACLs(ctx)
-		if err != nil {
-			return err
+	maxAge := func(arns map[string]string) time.Duration {
+		if arns[name] != "" {
+			return durations.CacheRetention
 		}
-		a.WithLock(func() { a.cache.acls = aclList{all, start} })
-		return nil
-	})
+		return durations.NotFoundAge
+	}
+	arns, err := a.webACLs.GetWithAge(ctx, "web acls", maxAge, a.listWebACLs)
 	if f, err := sdk.AddOnFault(err); f != nil || err != nil {
 		return observed.WebACL{Fault: f}, err
 	}
-	return out, nil
+	return observed.WebACL{ARN: arns[name]}, nil
 }
 
 func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
@@ -192,21 +175,12 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 // askSubscription returns whether the account is subscribed to Shield Advanced. The result has a Fault if the read is denied
 // or fails.
 func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
-	cached := func() (out *observed.Subscription, ok bool) {
-		a.WithLock(func() {
-			out = a.cache.subscription
-			ok = out != nil && a.IsYounger(a.cache.subscriptionReadAt, durations.CacheRetention)
-		})
-		return out, ok
-	}
-	out, err := sdk.CachedOrRead(ctx, a.ReadOptional, model.AskSubscription{}.Key(), cached, func() error {
+	out, err := a.subscriptions.Get(ctx, model.AskSubscription{}.Key(), durations.CacheRetention, func(ctx context.Context) (*observed.Subscription, error) {
 		res, err := a.API.Shield.GetSubscriptionState(sdk.WithOptional(ctx), &shield.GetSubscriptionStateInput{})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		got := &observed.Subscription{Active: res.SubscriptionState == shieldtypes.SubscriptionStateActive}
-		a.WithLock(func() { a.cache.subscription, a.cache.subscriptionReadAt = got, a.Config.Clock.Now() })
-		return nil
+		return &observed.Subscription{Active: res.SubscriptionState == shieldtypes.SubscriptionStateActive}, nil
 	})
 	if f, err := sdk.AddOnFault(err); f != nil || err != nil {
 		return &observed.Subscription{Fault: f}, err
@@ -222,8 +196,11 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 		out = map[string]string{}
 		a.WithLock(func() {
 			for _, n := range names {
-				f := a.cache.trustStores[n]
-				if out[n] = f.arn; !a.IsYounger(f.readAt, f.maxAge(a.cache.trustStores, durations.RarelyChangedAge)) {
+				f, age := a.trustStores[n], durations.RarelyChangedAge
+				if f.arn == "" {
+					age = notFoundAge(cache.Count(a.trustStores, func(f cachedARN) bool { return f.arn == "" }))
+				}
+				if out[n] = f.arn; !a.IsYounger(f.readAt, age) {
 					unknown = append(unknown, n)
 				}
 			}
@@ -267,7 +244,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 		page, err := pages.NextPage(sdk.WithOptional(ctx))
 		if err != nil {
 			if isMissingTrustStore(err) && len(names) == 1 {
-				a.WithLock(func() { cache.Put(a.cache.trustStores, names[0], found[names[0]], expiryCheck(a.Client)) })
+				a.cacheTrustStores(found)
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -275,10 +252,14 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 			found[aws.ToString(s.Name)] = cachedARN{aws.ToString(s.TrustStoreArn), start}
 		}
 	}
-	a.WithLock(func() {
-		for n, f := range found {
-			cache.Put(a.cache.trustStores, n, f, expiryCheck(a.Client))
-		}
-	})
+	a.cacheTrustStores(found)
 	return nil
+}
+
+// cacheTrustStores caches trust stores by name, and removes old entries from the cache.
+func (a *AddOns) cacheTrustStores(found map[string]cachedARN) {
+	a.WithLock(func() {
+		maps.DeleteFunc(a.trustStores, func(_ string, f cachedARN) bool { return !a.IsYounger(f.readAt, durations.CacheRetention) })
+		maps.Copy(a.trustStores, found)
+	})
 }

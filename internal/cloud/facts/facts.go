@@ -36,7 +36,7 @@ type Facts struct {
 // New returns Facts that use the given readers. Reset must be called before the first use.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis.ENIs, c *certificates.Certificates, a *AddOns, t *targets.Targets) *Facts {
 	return &Facts{
-		Client: at, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
+		Client: at, inv: inv, reader: r, network: newNetworkFacts(at), names: newNameFacts(at, inv),
 		certificates: c, addOns: a, targets: t, endpoints: ends,
 	}
 }

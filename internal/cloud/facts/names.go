@@ -12,7 +12,6 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/convert"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
@@ -30,69 +29,40 @@ func notFoundAge(names int) time.Duration {
 	return max(durations.NotFoundAge, time.Duration(names)*durations.NotFoundAgePerName)
 }
 
-// cachedARN is the cached result of searching a resource by name or ARN.
-type cachedARN struct {
-	arn    string // "" if the resource does not exist
-	readAt time.Time
-}
-
-// maxAge returns how long the cached result may be used: ifFound if the resource exists, otherwise a time that grows with
-// the number of entries in all that were not found.
-func (f cachedARN) maxAge(all map[string]cachedARN, ifFound time.Duration) time.Duration {
-	if f.arn != "" {
-		return ifFound
+// maxAge returns a function for sdk.Answers.GetWithAge. It returns ifFound for an answer of which nothing is missing, and
+// otherwise notFoundAge for the number of such answers.
+func maxAge[T any](all *sdk.Answers[T], isMissing func(T) bool, ifFound time.Duration) func(T) time.Duration {
+	return func(found T) time.Duration {
+		if !isMissing(found) {
+			return ifFound
+		}
+		return notFoundAge(all.Count(isMissing))
 	}
-	return notFoundAge(cache.Count(all, func(f cachedARN) bool { return f.arn == "" }))
-}
-
-// expiryCheck returns a function that reports whether a cached result is old enough to be removed from the cache.
-func expiryCheck(c *sdk.Client) func(cachedARN) bool {
-	return func(f cachedARN) bool { return !c.IsYounger(f.readAt, durations.CacheRetention) }
 }
 
 // nameFacts finds security groups and target groups of any owner by the names, IDs and ARNs in Kubernetes objects.
 type nameFacts struct {
 	*sdk.Client
-	inv *inventory.Inventory
+	inv            *inventory.Inventory
+	securityGroups *sdk.Answers[observed.SecurityGroupAnswer]
+	targetGroups   *sdk.Answers[string] // ARNs; "" if the target group does not exist
+}
 
-	cache.Guard
-	securityGroups map[string]foundSecurityGroups // by key of the question
-	targetGroups   map[string]cachedARN           // by name or ARN
+func newNameFacts(at *sdk.Client, inv *inventory.Inventory) *nameFacts {
+	return &nameFacts{Client: at, inv: inv, securityGroups: sdk.NewAnswers[observed.SecurityGroupAnswer](at), targetGroups: sdk.NewAnswers[string](at)}
 }
 
 func (n *nameFacts) reset() {
-	n.WithLock(func() { n.securityGroups, n.targetGroups = map[string]foundSecurityGroups{}, map[string]cachedARN{} })
-}
-
-type foundSecurityGroups struct {
-	answer observed.SecurityGroupAnswer
-	readAt time.Time
+	n.securityGroups.Reset()
+	n.targetGroups.Reset()
 }
 
 // askSecurityGroups finds security groups by ID, or by their Name tag in the VPC of the cluster. Names may contain the
 // wildcards * and ?.
 func (n *nameFacts) askSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.SecurityGroupAnswer, error) {
-	cached := func() (out observed.SecurityGroupAnswer, ok bool) {
-		n.WithLock(func() {
-			f := n.securityGroups[q.Key()]
-			age := n.Config.Refresh
-			if len(f.answer.Missing) > 0 {
-				age = notFoundAge(cache.Count(n.securityGroups, func(f foundSecurityGroups) bool { return len(f.answer.Missing) > 0 }))
-			}
-			out, ok = f.answer, n.IsYounger(f.readAt, age)
-		})
-		return out, ok
-	}
-	return sdk.CachedOrRead(ctx, n.ReadOptional, q.Key(), cached, func() error {
-		start := n.Config.Clock.Now()
-		answer, err := n.readSecurityGroups(ctx, q)
-		if err != nil {
-			return err
-		}
-		n.WithLock(func() {
-			cache.Put(n.securityGroups, q.Key(), foundSecurityGroups{answer, start}, func(f foundSecurityGroups) bool { return !n.IsYounger(f.readAt, durations.CacheRetention) })
-		})
-		return nil
+	hasMissing := func(a observed.SecurityGroupAnswer) bool { return len(a.Missing) > 0 }
+	return n.securityGroups.GetWithAge(ctx, q.Key(), maxAge(n.securityGroups, hasMissing, n.Config.Refresh), func(ctx context.Context) (observed.SecurityGroupAnswer, error) {
+		return n.readSecurityGroups(ctx, q)
 	})
 }
 
@@ -184,39 +154,31 @@ func namespaceOfTargetGroup(v *inventory.Inventory, arn string) (namespace strin
 // askTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if it does not exist. Most target
 // groups are in the inventory, and need no call.
 func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
-	known := func() (arn string, ok bool) {
-		n.inv.WithReadLock(func() {
-			for a := range n.inv.TargetGroups.EntriesWithKey(inventory.ByName, ref) {
-				arn, ok = a, true
-			}
-			if n.inv.TargetGroups.Get(ref) != nil {
-				arn, ok = ref, true
-			}
-		})
-		if ok {
-			return arn, ok
+	arn, known := "", false
+	n.inv.WithReadLock(func() {
+		for a := range n.inv.TargetGroups.EntriesWithKey(inventory.ByName, ref) {
+			arn, known = a, true
 		}
-		n.WithLock(func() {
-			f := n.targetGroups[ref]
-			arn, ok = f.arn, n.IsYounger(f.readAt, f.maxAge(n.targetGroups, durations.NotFoundAge))
-		})
-		return arn, ok
+		if n.inv.TargetGroups.Get(ref) != nil {
+			arn, known = ref, true
+		}
+	})
+	if known {
+		return arn, nil
 	}
-	return sdk.CachedOrRead(ctx, n.ReadOptional, "target group "+ref, known, func() error {
-		start := n.Config.Clock.Now()
+	isMissing := func(arn string) bool { return arn == "" }
+	return n.targetGroups.GetWithAge(ctx, "target group "+ref, maxAge(n.targetGroups, isMissing, durations.NotFoundAge), func(ctx context.Context) (string, error) {
 		in := &elb.DescribeTargetGroupsInput{Names: []string{ref}}
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
 		}
 		out, err := n.API.ELB.DescribeTargetGroups(sdk.WithOptional(ctx), in)
 		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != failure.Invalid {
-			return fmt.Errorf("find target group %s: %w", ref, err)
+			return "", fmt.Errorf("find target group %s: %w", ref, err)
 		}
-		found := cachedARN{readAt: start}
-		if err == nil && len(out.TargetGroups) == 1 {
-			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
+		if err != nil || len(out.TargetGroups) != 1 {
+			return "", nil
 		}
-		n.WithLock(func() { cache.Put(n.targetGroups, ref, found, expiryCheck(n.Client)) })
-		return nil
+		return aws.ToString(out.TargetGroups[0].TargetGroupArn), nil
 	})
 }

@@ -23,27 +23,25 @@ import (
 // networkFacts reads subnets, the types of their availability zones, and their routes.
 type networkFacts struct {
 	*sdk.Client
+	vpcSubnets      *sdk.Answers[[]observed.Subnet] // the subnets of the cluster's VPC
+	otherVPCSubnets *sdk.Answers[*observed.Subnet]  // a subnet of another VPC; nil if it does not exist
+	publicByID      *sdk.Answers[map[string]bool]   // whether a subnet has a route to an internet gateway, by subnet ID
 
 	cache.Guard
-	vpcSubnets       []observed.Subnet // the subnets of the cluster's VPC
-	vpcSubnetsReadAt time.Time
-	zoneTypes        map[string]string // by availability zone ID; a type never changes
-	publicByID       map[string]bool   // whether a subnet has a route to an internet gateway, by subnet ID
-	publicReadAt     time.Time
-	otherVPCSubnets  map[string]foundSubnet // subnets of other VPCs, by ID
+	zoneTypes map[string]string // by availability zone ID; a type never changes
 }
 
-// foundSubnet is the cached result of searching a subnet of another VPC.
-type foundSubnet struct {
-	subnet *observed.Subnet // nil if it does not exist
-	readAt time.Time
+func newNetworkFacts(at *sdk.Client) *networkFacts {
+	return &networkFacts{
+		Client: at, vpcSubnets: sdk.NewAnswers[[]observed.Subnet](at), otherVPCSubnets: sdk.NewAnswers[*observed.Subnet](at), publicByID: sdk.NewAnswers[map[string]bool](at),
+	}
 }
 
 func (n *networkFacts) reset() {
-	n.WithLock(func() {
-		n.vpcSubnets, n.vpcSubnetsReadAt, n.publicByID, n.publicReadAt = nil, time.Time{}, nil, time.Time{}
-		n.zoneTypes, n.otherVPCSubnets = map[string]string{}, map[string]foundSubnet{}
-	})
+	n.vpcSubnets.Reset()
+	n.otherVPCSubnets.Reset()
+	n.publicByID.Reset()
+	n.WithLock(func() { n.zoneTypes = map[string]string{} })
 }
 
 // askSubnets finds the subnets that q selects. One call reads all subnets of the VPC for the questions of all stacks. If no
@@ -148,18 +146,8 @@ func hasTags(tags map[string]string, filter map[string][]string) bool {
 
 // subnets returns all subnets of the VPC with the types of their availability zones, sorted by ID.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
-	cached := func() (out []observed.Subnet, ok bool) {
-		n.WithLock(func() { out, ok = n.vpcSubnets, n.IsYounger(n.vpcSubnetsReadAt, maxAge) })
-		return out, ok
-	}
-	all, err := sdk.CachedOrRead(ctx, n.ReadOptional, "subnets", cached, func() error {
-		start := n.Config.Clock.Now()
-		all, err := n.readSubnets(ctx, "vpc-id", n.VPC)
-		if err != nil {
-			return err
-		}
-		n.WithLock(func() { n.vpcSubnets, n.vpcSubnetsReadAt = all, start })
-		return nil
+	all, err := n.vpcSubnets.Get(ctx, "subnets", maxAge, func(ctx context.Context) ([]observed.Subnet, error) {
+		return n.readSubnets(ctx, "vpc-id", n.VPC)
 	})
 	if err != nil {
 		return nil, err
@@ -186,30 +174,13 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 // subnetOfOtherVPC returns a subnet that is not in the VPC of the cluster, by ID. It returns nil if the subnet does not
 // exist.
 func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observed.Subnet, error) {
-	cached := func() (s *observed.Subnet, ok bool) {
-		n.WithLock(func() {
-			f := n.otherVPCSubnets[id]
-			age := durations.NotFoundAge
-			if f.subnet == nil {
-				age = notFoundAge(cache.Count(n.otherVPCSubnets, func(f foundSubnet) bool { return f.subnet == nil }))
-			}
-			s, ok = f.subnet, n.IsYounger(f.readAt, age)
-		})
-		return s, ok
-	}
-	s, err := sdk.CachedOrRead(ctx, n.ReadOptional, "subnet "+id, cached, func() error {
-		found := foundSubnet{readAt: n.Config.Clock.Now()}
-		got, err := n.readSubnets(ctx, "subnet-id", id)
-		if err != nil {
-			return err
+	isMissing := func(s *observed.Subnet) bool { return s == nil }
+	s, err := n.otherVPCSubnets.GetWithAge(ctx, "subnet "+id, maxAge(n.otherVPCSubnets, isMissing, durations.NotFoundAge), func(ctx context.Context) (*observed.Subnet, error) {
+		found, err := n.readSubnets(ctx, "subnet-id", id)
+		if err != nil || len(found) != 1 {
+			return nil, err
 		}
-		if len(got) == 1 {
-			found.subnet = &got[0]
-		}
-		n.WithLock(func() {
-			cache.Put(n.otherVPCSubnets, id, found, func(f foundSubnet) bool { return !n.IsYounger(f.readAt, durations.CacheRetention) })
-		})
-		return nil
+		return &found[0], nil
 	})
 	if err != nil || s == nil {
 		return nil, err
@@ -262,19 +233,7 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 // publicSubnets returns, by subnet ID, whether a subnet has a route to an internet gateway. It looks for the route in the
 // route table that is associated with the subnet, or else in the main route table of the VPC.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
-	cached := func() (out map[string]bool, ok bool) {
-		n.WithLock(func() { out, ok = n.publicByID, n.IsYounger(n.publicReadAt, maxAge) })
-		return out, ok
-	}
-	return sdk.CachedOrRead(ctx, n.ReadOptional, "routes", cached, func() error {
-		start := n.Config.Clock.Now()
-		public, err := n.readRoutes(ctx, all)
-		if err != nil {
-			return err
-		}
-		n.WithLock(func() { n.publicByID, n.publicReadAt = public, start })
-		return nil
-	})
+	return n.publicByID.Get(ctx, "routes", maxAge, func(ctx context.Context) (map[string]bool, error) { return n.readRoutes(ctx, all) })
 }
 
 func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
@@ -14,13 +12,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
-
-// targetGroupOwner is the cached result of ownerNamespacesIn for a target group. readAt is when the tags of the target group
-// were read.
-type targetGroupOwner struct {
-	namespaces []string
-	readAt     time.Time
-}
 
 // OwnerNamespaces implements bindings.TargetGroups. It takes the namespaces from tags that the controller sets when it
 // creates a target group, and that Kubernetes objects cannot set.
@@ -37,23 +28,13 @@ func (t TargetGroups) OwnerNamespaces(ctx context.Context, arn string, read bool
 	if found || !read {
 		return namespaces, nil
 	}
-	known := func() (out targetGroupOwner, ok bool) {
-		t.WithLock(func() { out = t.owners[arn] })
-		return out, t.IsYounger(out.readAt, durations.CacheRetention)
-	}
-	out, err := sdk.CachedOrRead(ctx, t.ReadOptional, "owner "+arn, known, func() error {
-		start := t.Config.Clock.Now()
+	return t.owners.Get(ctx, "owner "+arn, durations.CacheRetention, func(ctx context.Context) ([]string, error) {
 		tags, err := observe.DescribeTags(ctx, t.Client, []string{arn})
 		if err != nil && !isRefused(err) {
-			return fmt.Errorf("read tags of %s: %w", arn, err)
+			return nil, fmt.Errorf("read tags of %s: %w", arn, err)
 		}
-		owner := targetGroupOwner{ownerNamespacesIn(t.Client, tags[arn]), start}
-		t.WithLock(func() {
-			cache.Put(t.owners, arn, owner, func(old targetGroupOwner) bool { return !t.IsYounger(old.readAt, durations.CacheRetention) })
-		})
-		return nil
+		return ownerNamespacesIn(t.Client, tags[arn]), nil
 	})
-	return out.namespaces, err
 }
 
 // OwnerStack implements bindings.TargetGroups.

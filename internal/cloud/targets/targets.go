@@ -26,21 +26,21 @@ import (
 // role.
 type Targets struct {
 	*sdk.Client
-	inv *inventory.Inventory
+	inv    *inventory.Inventory
+	owners *sdk.Answers[[]string] // results of ownerNamespacesIn for target groups that are not in the inventory
 
 	cache.Guard
 	descriptions map[targetGroupKey]describedTargetGroup
 	health       map[targetGroupKey]observed.Health
 	recentWrites map[targetGroupKey]ownWrites
 	albTargets   map[string]cachedALBTargets // by ARN of the target group
-	owners       map[string]targetGroupOwner // of target groups that are not in the inventory, by ARN
 	roles        map[bindings.Account]roleClient
 	limits       accountLimits
 }
 
 // New returns Targets with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
-	t := &Targets{Client: at, inv: inv, owners: map[string]targetGroupOwner{}, roles: map[bindings.Account]roleClient{}}
+	t := &Targets{Client: at, inv: inv, owners: sdk.NewAnswers[[]string](at), roles: map[bindings.Account]roleClient{}}
 	t.limits = accountLimits{ownSchedule: at.Limits, otherSchedules: map[string]*ratelimit.Schedule{}}
 	t.Reset()
 	return t
