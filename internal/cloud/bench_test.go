@@ -42,7 +42,9 @@ func newCloudWithFullInventory(n int) (*Cloud, []model.StackID) {
 	cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.FromVariable(&now), RuleTags: true}
 	c := buildCloud(&sdk.Client{Config: cfg, VPC: "vpc"})
 	v := c.inv
-	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt = now, now, now
+	for _, l := range v.Lists {
+		l.ReadAt = now
+	}
 	v.SecurityGroups.Put("sg-backend", &inventory.SecurityGroup{Seen: observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendSecurityGroupTags("rig", nil)}, ReadAt: now})
 	var ids []model.StackID
 	for i := range n {

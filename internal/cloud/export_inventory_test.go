@@ -118,7 +118,7 @@ func checkTargetGroupUses(v *inventory.Inventory) error {
 
 // scanUntagged returns the resources whose tags are due to be read. It scans all entries and does not use the index.
 func scanUntagged(r *observe.Reader) (out []string) {
-	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.EarlierFailure(observe.TaggedResourceList) != nil)
+	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.EarlierFailure(inventory.TaggedList) != nil)
 	for arn, e := range r.Inv.LoadBalancers.All() {
 		if e.Seen.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.IsFresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)

@@ -25,15 +25,8 @@ type Inventory struct {
 	loadBalancing
 	SecurityGroups *Table[SecurityGroup] // the security groups of the cluster in its VPC, by ID
 
-	// LoadBalancersAt, TargetGroupsAt and SecurityGroupsAt are when the lists of the region were last read.
-	LoadBalancersAt, TargetGroupsAt, SecurityGroupsAt time.Time
-	// UnfinishedLists are interrupted reads of lists, by the key of the list. The next read resumes them.
-	UnfinishedLists map[string]any
-	// ExtraAge is the additional time for which a list stays fresh, by the key of the list. It is longer if the list took
-	// long to read.
-	ExtraAge map[string]time.Duration
-	// TagsListedAt is when tags were last listed with the Resource Groups Tagging API; zero if that API is not used.
-	TagsListedAt time.Time
+	// Lists has the lists of the region that were read, by key.
+	Lists map[string]*List
 	// TagsDue reports whether tags that are not fresh may be read again now.
 	TagsDue bool
 
@@ -42,6 +35,23 @@ type Inventory struct {
 	// tombstones are the times at which this process deleted resources, by ARN or ID.
 	tombstones map[string]time.Time
 	Account    string // account ID; "" if it is not known yet
+}
+
+// The keys of the lists of the region.
+const (
+	LoadBalancerList  = "load balancers"
+	TargetGroupList   = "target groups"
+	SecurityGroupList = "security groups"
+	TaggedList        = "tagged resources" // read with the Resource Groups Tagging API
+)
+
+// List describes how a list of the region was last read.
+type List struct {
+	ReadAt time.Time // when the last complete read began
+	// ExtraAge is the additional time for which the list stays fresh. It is longer if the list took long to read.
+	ExtraAge time.Duration
+	// Unfinished is an interrupted read, which the next read resumes; nil if there is none.
+	Unfinished any
 }
 
 // LoadBalancer is the cached state of a load balancer.
@@ -108,7 +118,7 @@ type SecurityGroup struct {
 
 // New returns an empty inventory of a cluster in a VPC. refresh is how long values that were read stay fresh.
 func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *Inventory {
-	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}, ExtraAge: map[string]time.Duration{}}
+	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}}
 	v.OutsideChanges.clock = clock
 	v.Reset()
 	return v
@@ -119,28 +129,13 @@ func (v *Inventory) Reset() {
 	v.LoadBalancers, v.TargetGroups, v.SecurityGroups = newTable(v.keysOfLoadBalancer), newTable(v.keysOfTargetGroup), newTable(v.keysOfSecurityGroup)
 	v.tombstones, v.Parent = map[string]time.Time{}, map[string]string{}
 	v.OutsideChanges.cluster, v.OutsideChanges.byStack = v.Cluster, map[stackTag][]observed.OutsideChange{}
-	v.UnfinishedLists = map[string]any{}
-	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt, v.TagsListedAt, v.NextTagsDueAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	v.Lists = map[string]*List{LoadBalancerList: {}, TargetGroupList: {}, SecurityGroupList: {}, TaggedList: {}}
+	v.NextTagsDueAt = time.Time{}
 }
-
-// The keys of the lists of the region.
-const (
-	LoadBalancerList  = "load balancers"
-	TargetGroupList   = "target groups"
-	SecurityGroupList = "security groups"
-)
 
 // ForgetList makes the next run read a list from the beginning. The caller holds the lock.
 func (v *Inventory) ForgetList(key string) {
-	delete(v.UnfinishedLists, key)
-	switch key {
-	case LoadBalancerList:
-		v.LoadBalancersAt = time.Time{}
-	case TargetGroupList:
-		v.TargetGroupsAt = time.Time{}
-	case SecurityGroupList:
-		v.SecurityGroupsAt = time.Time{}
-	}
+	v.Lists[key].ReadAt, v.Lists[key].Unfinished = time.Time{}, nil
 }
 
 // WithReadLock runs fn under the lock for reading, which several callers can hold at once. fn must not change the inventory

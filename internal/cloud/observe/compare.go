@@ -166,7 +166,9 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 func (r *Reader) invalidate(id model.StackID) (young bool) {
 	now := r.Config.Clock.Now()
 	r.Inv.WithWriteLock(func() {
-		clear(r.Inv.UnfinishedLists)
+		for _, l := range r.Inv.Lists {
+			l.Unfinished = nil
+		}
 		for _, e := range r.Inv.StackLoadBalancers(id) {
 			young = young || now.Sub(e.MadeAt) < durations.SettleWindow
 			e.Invalidated = e.Invalidated || !e.DetailAt.IsZero()

@@ -39,18 +39,16 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 // faults gets its failure, which is returned as an error if faults is nil. The list of the Resource Groups Tagging API is
 // optional too, because it only saves calls.
 func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Faults) error {
-	for _, l := range []listing{r.loadBalancerListing(), r.targetGroupListing()} {
-		if err := r.refreshList(ctx, l, since); err != nil {
-			return fmt.Errorf("list %s: %w", l.key, err)
+	for _, l := range r.listings() {
+		err := r.refreshList(ctx, l, since)
+		switch {
+		case l.key == inventory.SecurityGroupList:
+			err = faults.Note(model.AskSecurityGroups{}, err)
+		case l.key == inventory.TaggedList && sdk.FaultOf(err) != nil:
+			err = nil
 		}
-	}
-	if err := faults.Note(model.AskSecurityGroups{}, r.refreshList(ctx, r.securityGroupListing(), since)); err != nil {
-		return fmt.Errorf("list security groups: %w", err)
-	}
-	if r.Config.TaggingAPI {
-		err := r.refreshList(ctx, listing{TaggedResourceList, r.ReadOptional, &r.Inv.TagsListedAt, r.Tags.listTagged}, since)
-		if err != nil && sdk.FaultOf(err) == nil {
-			return fmt.Errorf("list %s: %w", TaggedResourceList, err)
+		if err != nil {
+			return fmt.Errorf("list %s: %w", l.key, err)
 		}
 	}
 	if len(r.Tags.TagsToRead()) == 0 {
@@ -66,27 +64,24 @@ func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Fault
 	})
 }
 
-// TaggedResourceList is the key of the list that is read with the Resource Groups Tagging API.
-const TaggedResourceList = "tagged resources"
-
-// listing describes one list of the inventory and how to read it.
+// listing describes how to read a list of the inventory.
 type listing struct {
-	key    string
-	once   sdk.OnceFunc
-	readAt *time.Time                                       // when the list was last read; guarded by the lock of the inventory
-	read   func(ctx context.Context, since time.Time) error // resumes an interrupted read, unless that read began before since
-}
-
-func (r *Reader) loadBalancerListing() listing {
-	return listing{inventory.LoadBalancerList, r.ReadEssential, &r.Inv.LoadBalancersAt, r.listLoadBalancers}
+	key  string
+	once sdk.OnceFunc
+	read func(ctx context.Context, since time.Time) error // resumes an interrupted read, unless that read began before since
 }
 
 func (r *Reader) targetGroupListing() listing {
-	return listing{inventory.TargetGroupList, r.ReadEssential, &r.Inv.TargetGroupsAt, r.listTargetGroups}
+	return listing{inventory.TargetGroupList, r.ReadEssential, r.listTargetGroups}
 }
 
-func (r *Reader) securityGroupListing() listing {
-	return listing{inventory.SecurityGroupList, r.ReadOptional, &r.Inv.SecurityGroupsAt, r.listSecurityGroups}
+// listings returns the lists that the configuration needs. The tags come last, because they are entered into the other lists.
+func (r *Reader) listings() []listing {
+	out := []listing{{inventory.LoadBalancerList, r.ReadEssential, r.listLoadBalancers}, r.targetGroupListing(), {inventory.SecurityGroupList, r.ReadOptional, r.listSecurityGroups}}
+	if r.Config.TaggingAPI {
+		out = append(out, listing{inventory.TaggedList, r.ReadOptional, r.Tags.listTagged})
+	}
+	return out
 }
 
 // RefreshTargetGroups reads the target groups of the region, unless they are fresh and were not read before since.
@@ -98,14 +93,18 @@ func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error
 func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) error {
 	fresh := func() (ok bool) {
 		r.Inv.WithReadLock(func() {
-			ok = r.IsFresh(l.readAt.Add(r.Inv.ExtraAge[l.key]), l.key) && !l.readAt.IsZero() && !l.readAt.Before(since)
+			last := r.Inv.Lists[l.key]
+			ok = r.IsFresh(last.ReadAt.Add(last.ExtraAge), l.key) && !last.ReadAt.IsZero() && !last.ReadAt.Before(since)
 		})
 		return ok
 	}
 	return sdk.ReadOnce(ctx, l.once, l.key, fresh, func() error {
 		err := l.read(ctx, since)
 		if err == nil {
-			r.Inv.WithWriteLock(func() { r.Inv.ExtraAge[l.key] = slowListFactor * r.Config.Clock.Now().Sub(*l.readAt) })
+			r.Inv.WithWriteLock(func() {
+				last := r.Inv.Lists[l.key]
+				last.ExtraAge = slowListFactor * r.Config.Clock.Now().Sub(last.ReadAt)
+			})
 		}
 		return err
 	})
@@ -117,7 +116,7 @@ func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) er
 const slowListFactor = 4
 
 func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
-	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.LoadBalancerList, since, func(seen map[string]inventory.FoundLoadBalancer) nextPage {
+	return readPages(ctx, r.Client, r.Inv, inventory.LoadBalancerList, since, func(seen map[string]inventory.FoundLoadBalancer) nextPage {
 		pages := elb.NewDescribeLoadBalancersPaginator(r.API.ELB, &elb.DescribeLoadBalancersInput{})
 		return func(ctx context.Context) (bool, error) {
 			page, err := pages.NextPage(ctx)
@@ -129,19 +128,14 @@ func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
 			}
 			return pages.HasMorePages(), nil
 		}
-	})
-	if err != nil {
-		return err
-	}
-	r.Inv.WithWriteLock(func() {
+	}, func(seen map[string]inventory.FoundLoadBalancer, start time.Time) {
 		r.Inv.EnterLoadBalancers(seen, r.Inv.LoadBalancers.IDs(), start)
-		r.Inv.LoadBalancersAt, r.Inv.TagsDue = start, true
+		r.Inv.TagsDue = true
 	})
-	return nil
 }
 
 func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
-	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.TargetGroupList, since, func(seen map[string]inventory.FoundTargetGroup) nextPage {
+	return readPages(ctx, r.Client, r.Inv, inventory.TargetGroupList, since, func(seen map[string]inventory.FoundTargetGroup) nextPage {
 		pages := elb.NewDescribeTargetGroupsPaginator(r.API.ELB, &elb.DescribeTargetGroupsInput{})
 		return func(ctx context.Context) (bool, error) {
 			page, err := pages.NextPage(ctx)
@@ -153,32 +147,21 @@ func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
 			}
 			return pages.HasMorePages(), nil
 		}
-	})
-	if err != nil {
-		return err
-	}
-	r.Inv.WithWriteLock(func() {
+	}, func(seen map[string]inventory.FoundTargetGroup, start time.Time) {
 		r.Inv.EnterTargetGroups(seen, r.Inv.TargetGroups.IDs(), start)
-		r.Inv.TargetGroupsAt, r.Inv.TagsDue = start, true
+		r.Inv.TagsDue = true
 	})
-	return nil
 }
 
 // listSecurityGroups reads all security groups of the cluster, including the shared backend security group.
 func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error {
-	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.SecurityGroupList, since, func(seen map[string]observed.SecurityGroup) nextPage {
+	return readPages(ctx, r.Client, r.Inv, inventory.SecurityGroupList, since, func(seen map[string]observed.SecurityGroup) nextPage {
 		return r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{
 			Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, naming.LegacyClusterTag)),
 		}, seen)
-	})
-	if err != nil {
-		return err
-	}
-	r.Inv.WithWriteLock(func() {
+	}, func(seen map[string]observed.SecurityGroup, start time.Time) {
 		r.Inv.EnterSecurityGroups(seen, r.Inv.SecurityGroups.IDs(), start)
-		r.Inv.SecurityGroupsAt = start
 	})
-	return nil
 }
 
 // securityGroupPages returns a function that reads the pages of a describe call and adds the security groups of the cluster

@@ -22,24 +22,31 @@ func (next nextPage) readAll(ctx context.Context) error {
 	}
 }
 
-// readPages reads a list, and returns its entries and when the read began. It resumes a read that failed before, unless that
-// read began before since. Otherwise a list with many pages would never be read to its end while AWS admits few calls.
-func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory, key string, since time.Time, begin func(seen map[string]T) nextPage) (map[string]T, time.Time, error) {
+// readPages reads a list, and calls enter under the lock of the inventory with the entries and the time at which the read
+// began. It resumes a read that failed before, unless that read began before since. Otherwise a list with many pages would
+// never be read to its end while AWS admits few calls.
+func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory, key string, since time.Time, begin func(seen map[string]T) nextPage, enter func(seen map[string]T, start time.Time)) error {
 	type reading struct {
 		start time.Time
 		seen  map[string]T
 		next  nextPage
 	}
 	var r *reading
-	v.WithReadLock(func() { r, _ = v.UnfinishedLists[key].(*reading) })
+	v.WithReadLock(func() { r, _ = v.Lists[key].Unfinished.(*reading) })
 	if r == nil || r.start.Before(since) || !c.IsYounger(r.start, durations.CacheRetention) {
 		r = &reading{start: c.Config.Clock.Now(), seen: map[string]T{}}
 		r.next = begin(r.seen)
-		v.WithWriteLock(func() { v.UnfinishedLists[key] = r })
+		v.WithWriteLock(func() { v.Lists[key].Unfinished = r })
 	}
 	err := r.next.readAll(ctx)
-	if err == nil || sdk.IsInvalid(err) { // the token of the next page may have expired
-		v.WithWriteLock(func() { delete(v.UnfinishedLists, key) })
-	}
-	return r.seen, r.start, err
+	v.WithWriteLock(func() {
+		if err == nil || sdk.IsInvalid(err) { // the token of the next page may have expired
+			v.Lists[key].Unfinished = nil
+		}
+		if err == nil {
+			enter(r.seen, r.start)
+			v.Lists[key].ReadAt = r.start
+		}
+	})
+	return err
 }

@@ -28,7 +28,7 @@ type tagReader struct {
 // Resource Groups Tagging API is used and answers, only tags are read that it did not confirm.
 func (r *tagReader) TagsToRead() []string {
 	var out []string
-	listed := r.Config.TaggingAPI && r.EarlierFailure(TaggedResourceList) == nil
+	listed := r.Config.TaggingAPI && r.EarlierFailure(inventory.TaggedList) == nil
 	now, due := r.Config.Clock.Now(), false
 	r.inv.WithReadLock(func() {
 		for arn := range r.inv.LoadBalancers.EntriesWithKey(inventory.UntaggedKey, "") {

@@ -22,12 +22,8 @@ const taggingPageSize = 100
 // It is therefore used only to save calls. Elastic Load Balancing shows which resources exist. If the two disagree, or a
 // resource is too new, the tags are read from Elastic Load Balancing.
 func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
-	shown, start, err := readPages(ctx, r.Client, r.inv, TaggedResourceList, since, r.taggedPages)
-	if err != nil {
-		return err
-	}
 	v := r.inv
-	v.WithWriteLock(func() {
+	return readPages(ctx, r.Client, v, inventory.TaggedList, since, r.taggedPages, func(shown map[string]map[string]string, start time.Time) {
 		for arn, e := range v.LoadBalancers.All() {
 			if e.Seen.VPC == r.VPC && !e.WrittenAt.After(start) {
 				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
@@ -42,9 +38,7 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 				})
 			}
 		}
-		v.TagsListedAt = start
 	})
-	return nil
 }
 
 // taggedPages returns a function that reads the pages of the Resource Groups Tagging API, for one tag key after the other,

@@ -39,11 +39,14 @@ func (v *Verifier) Checks() []drift.Check {
 	var out []drift.Check
 	var resources int
 	v.Inv.WithReadLock(func() {
-		if v.Inv.LoadBalancersAt.IsZero() || v.Inv.TargetGroupsAt.IsZero() {
+		if v.Inv.Lists[inventory.LoadBalancerList].ReadAt.IsZero() || v.Inv.Lists[inventory.TargetGroupList].ReadAt.IsZero() {
 			return // the lists were not read yet
 		}
-		for _, l := range []listing{v.loadBalancerListing(), v.targetGroupListing(), v.securityGroupListing()} {
-			out = append(out, drift.Check{Key: l.key, Period: durations.FrequentDriftPeriod, LastReadAt: *l.readAt, Read: func(ctx context.Context) error {
+		for _, l := range v.listings() {
+			if l.key == inventory.TaggedList {
+				continue // it shows changes late
+			}
+			out = append(out, drift.Check{Key: l.key, Period: durations.FrequentDriftPeriod, LastReadAt: v.Inv.Lists[l.key].ReadAt, Read: func(ctx context.Context) error {
 				return l.once(ctx, l.key, func() error { return l.read(ctx, time.Time{}) })
 			}})
 		}
