@@ -187,27 +187,13 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 	if err != nil {
 		return err
 	}
-	put := func() error {
-		if len(do.Put) == 0 {
-			return nil
-		}
-		_, err := w.API.Accelerators.TagResource(ctx, &ga.TagResourceInput{ResourceArn: aws.String(arn), Tags: tagsToAWS(do.Put)})
-		return w.finishTagChange(arn, err, do.Put, nil)
-	}
-	remove := func() error {
-		if len(do.Remove) == 0 {
-			return nil
-		}
-		_, err := w.API.Accelerators.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: do.Remove})
-		return w.finishTagChange(arn, err, nil, do.Remove)
-	}
-	if do.RemoveFirst {
-		put, remove = remove, put
-	}
-	if err := put(); err != nil {
-		return err
-	}
-	return remove()
+	return inventory.ChangeTags(do, func(put plan.Tags) error {
+		_, err := w.API.Accelerators.TagResource(ctx, &ga.TagResourceInput{ResourceArn: aws.String(arn), Tags: tagsToAWS(put)})
+		return w.finishTagChange(arn, err, put, nil)
+	}, func(keys []string) error {
+		_, err := w.API.Accelerators.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: keys})
+		return w.finishTagChange(arn, err, nil, keys)
+	})
 }
 
 // finishTagChange updates the cached tags after a call that changed them. If err is not nil, the call has failed, and it

@@ -207,6 +207,19 @@ func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id st
 	return id, made, err
 }
 
+// deleteOwned calls call to delete a resource of the cluster, and then drop, under the lock of the inventory, to remove it from
+// the inventory. It succeeds if the resource does not exist any more.
+func (w *dependencies) deleteOwned(kind plan.ResourceKind, id string, call func() error, drop func()) error {
+	if _, err := w.checkOwned(kind, id); err != nil {
+		return sdk.IgnoreGone(err)
+	}
+	if err := call(); err != nil && !sdk.IsGone(err) {
+		return w.handleFailure("delete "+resourceNames[kind]+" "+id, err, time.Time{}, forgetFunc(kind, id))
+	}
+	w.inv.WithWriteLock(drop)
+	return nil
+}
+
 // forgetFunc returns a function for handleFailure. The function makes the next run read a resource again.
 func forgetFunc(kind plan.ResourceKind, id string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) { v.Forget(kind, id) }

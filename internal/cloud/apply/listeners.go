@@ -197,22 +197,15 @@ func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCer
 	})
 }
 
-// deleteListener deletes a listener with its rules. It succeeds if the listener does not exist any more.
+// deleteListener deletes a listener with its rules.
 func (w *listenerWriter) deleteListener(ctx context.Context, a plan.DeleteListener) error {
-	if _, err := w.checkOwned(plan.Listener, a.ARN); err != nil {
-		return sdk.IgnoreGone(err)
-	}
-	_, err := w.API.ELB.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
-	if err != nil && !sdk.IsGone(err) {
-		return w.handleFailure("delete listener "+a.ARN, err, time.Time{}, forgetFunc(plan.Listener, a.ARN))
-	}
-	w.inv.WithWriteLock(func() {
-		e, le := w.inv.Listener(a.ARN)
-		if le == nil {
-			return
+	return w.deleteOwned(plan.Listener, a.ARN, func() error {
+		_, err := w.API.ELB.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
+		return err
+	}, func() {
+		if e, le := w.inv.Listener(a.ARN); le != nil {
+			w.inv.DropListener(e, le)
+			e.WrittenAt = w.Config.Clock.Now()
 		}
-		w.inv.DropListener(e, le)
-		e.WrittenAt = w.Config.Clock.Now()
 	})
-	return nil
 }

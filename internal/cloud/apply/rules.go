@@ -129,22 +129,14 @@ func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, kn
 	return w.enterRules(out.Rules)
 }
 
-// deleteRule deletes a rule. It succeeds if the rule does not exist any more.
 func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {
-	if _, err := w.checkOwned(plan.Rule, a.ARN); err != nil {
-		return sdk.IgnoreGone(err)
-	}
-	_, err := w.API.ELB.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
-	if err != nil && !sdk.IsGone(err) {
-		return w.handleFailure("delete rule "+a.ARN, err, time.Time{}, forgetFunc(plan.Rule, a.ARN))
-	}
-	w.inv.WithWriteLock(func() {
-		e, le := w.inv.Rule(a.ARN)
-		if le == nil {
-			return
+	return w.deleteOwned(plan.Rule, a.ARN, func() error {
+		_, err := w.API.ELB.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
+		return err
+	}, func() {
+		if e, le := w.inv.Rule(a.ARN); le != nil {
+			w.inv.DropRule(e, le, a.ARN)
+			e.WrittenAt = w.Config.Clock.Now()
 		}
-		w.inv.DropRule(e, le, a.ARN)
-		e.WrittenAt = w.Config.Clock.Now()
 	})
-	return nil
 }

@@ -174,19 +174,14 @@ func (w *securityGroupWriter) finishIngressChange(id, what string, err error, ch
 	return nil
 }
 
-// deleteSecurityGroup deletes a security group. It succeeds if the security group does not exist any more. It fails while an
-// ENI still has the security group, such as an ENI of a load balancer that was just deleted.
+// deleteSecurityGroup deletes a security group. It fails while an ENI still has the security group, such as an ENI of a load
+// balancer that was just deleted.
 func (w *securityGroupWriter) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
-	if _, err := w.checkOwned(plan.SecurityGroup, a.GroupID); err != nil {
-		return sdk.IgnoreGone(err)
-	}
-	_, err := w.API.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
-	if err != nil && !sdk.IsGone(err) {
-		return w.handleFailure("delete security group "+a.GroupID, err, time.Time{}, forgetFunc(plan.SecurityGroup, a.GroupID))
-	}
-	w.inv.WithWriteLock(func() {
+	return w.deleteOwned(plan.SecurityGroup, a.GroupID, func() error {
+		_, err := w.API.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
+		return err
+	}, func() {
 		w.inv.SecurityGroups.Drop(a.GroupID)
 		w.inv.AddTombstone(a.GroupID, w.Config.Clock.Now())
 	})
-	return nil
 }

@@ -36,25 +36,8 @@ func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Know
 	if err != nil {
 		return err
 	}
-	put := func() error {
-		if len(a.Put) == 0 {
-			return nil
-		}
-		return w.putTags(ctx, a.Resource.Kind, id, a.Put)
-	}
-	remove := func() error {
-		if len(a.Remove) == 0 {
-			return nil
-		}
-		return w.removeTags(ctx, a.Resource.Kind, id, a.Remove)
-	}
-	if a.RemoveFirst {
-		put, remove = remove, put
-	}
-	if err := put(); err != nil {
-		return err
-	}
-	return remove()
+	return inventory.ChangeTags(a, func(put plan.Tags) error { return w.putTags(ctx, a.Resource.Kind, id, put) },
+		func(keys []string) error { return w.removeTags(ctx, a.Resource.Kind, id, keys) })
 }
 
 func (w *tagWriter) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {

@@ -142,20 +142,17 @@ func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealth
 	return nil
 }
 
-// deleteTargetGroup deletes a target group. It succeeds if the target group does not exist any more.
 func (w *targetGroupWriter) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup) error {
-	if _, err := w.checkOwned(plan.TargetGroup, a.ARN); err != nil {
-		return sdk.IgnoreGone(err)
-	}
-	_, err := w.API.ELB.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(a.ARN)})
-	if err != nil && !sdk.IsGone(err) {
-		return w.handleFailure("delete target group "+a.ARN, err, time.Time{}, forgetFunc(plan.TargetGroup, a.ARN))
-	}
-	w.inv.WithWriteLock(func() {
+	err := w.deleteOwned(plan.TargetGroup, a.ARN, func() error {
+		_, err := w.API.ELB.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: aws.String(a.ARN)})
+		return err
+	}, func() {
 		w.inv.TargetGroups.Drop(a.ARN)
 		w.inv.AddTombstone(a.ARN, w.Config.Clock.Now())
 	})
-	w.targets.ForgetALBTargets(a.ARN)
-	w.targets.OwnTargetGroups().Forget(a.ARN)
-	return nil
+	if err == nil {
+		w.targets.ForgetALBTargets(a.ARN)
+		w.targets.OwnTargetGroups().Forget(a.ARN)
+	}
+	return err
 }

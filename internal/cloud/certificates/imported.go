@@ -70,20 +70,18 @@ type certificateWrite struct {
 }
 
 // withRecentWrites applies the imports and deletions of the last settle window to a list of certificates, and drops older
-// ones from the cache. begun is the time at which reading the list began.
-func (c *Certificates) withRecentWrites(own []ownCertificate, begun time.Time) []ownCertificate {
-	c.WithLock(func() {
-		for arn, w := range c.certs.recentWrites {
-			if begun.Sub(w.writtenAt) > durations.SettleWindow {
-				delete(c.certs.recentWrites, arn)
-				continue
-			}
-			own = slices.DeleteFunc(own, func(o ownCertificate) bool { return o.ARN == arn })
-			if !w.deleted {
-				own = append(own, w.ownCertificate)
-			}
+// ones from the cache. begun is the time at which reading the list began. The caller holds the lock.
+func (k *certificateCache) withRecentWrites(own []ownCertificate, begun time.Time) []ownCertificate {
+	for arn, w := range k.recentWrites {
+		if begun.Sub(w.writtenAt) > durations.SettleWindow {
+			delete(k.recentWrites, arn)
+			continue
 		}
-	})
+		own = slices.DeleteFunc(own, func(o ownCertificate) bool { return o.ARN == arn })
+		if !w.deleted {
+			own = append(own, w.ownCertificate)
+		}
+	}
 	slices.SortFunc(own, func(a, b ownCertificate) int { return strings.Compare(a.ARN, b.ARN) })
 	return own
 }
@@ -176,13 +174,10 @@ func ownerOfStack(tag string) string {
 
 // noteWrite records an import or a deletion, and applies it to the cached certificates of the cluster.
 func (c *Certificates) noteWrite(w certificateWrite) {
-	var own []ownCertificate
 	c.WithLock(func() {
 		c.certs.recentWrites[w.ARN] = w
-		own = slices.Clone(c.certs.ownCertificates)
+		c.certs.ownCertificates = c.certs.withRecentWrites(slices.Clone(c.certs.ownCertificates), c.Config.Clock.Now())
 	})
-	own = c.withRecentWrites(own, c.Config.Clock.Now())
-	c.WithLock(func() { c.certs.ownCertificates = own })
 }
 
 // PrivateKeyForms returns the forms in which an error message might quote a private key: the PEM text, its base64 encoding,

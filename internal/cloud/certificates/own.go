@@ -134,7 +134,8 @@ func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 	if err != nil {
 		return nil, 0, err
 	}
-	return c.withRecentWrites(out, begun), foreign, nil
+	c.WithLock(func() { out = c.certs.withRecentWrites(out, begun) })
+	return out, foreign, nil
 }
 
 // readOwnCertificate returns the certificate that entry s of ACM's list describes. If the certificate is not issued, or the
@@ -199,17 +200,16 @@ func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCer
 	return plan.StepResult{ID: aws.ToString(out.CertificateArn)}, nil
 }
 
-// isOwn reports whether a certificate is one of those that the cluster requested or imported.
-func (c *Certificates) isOwn(arn string) (own bool) {
-	c.WithLock(func() {
-		own = slices.ContainsFunc(c.certs.ownCertificates, func(o ownCertificate) bool { return o.ARN == arn })
-	})
-	return own
+// isOwn reports whether a certificate is one of those that the cluster requested or imported. The caller holds the lock.
+func (k *certificateCache) isOwn(arn string) bool {
+	return slices.ContainsFunc(k.ownCertificates, func(o ownCertificate) bool { return o.ARN == arn })
 }
 
 // DeleteCertificate deletes a certificate of the cluster. It succeeds if the certificate does not exist any more.
 func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
-	if !c.isOwn(a.ARN) {
+	own := false
+	c.WithLock(func() { own = c.certs.isOwn(a.ARN) })
+	if !own {
 		return sdk.NewError(failure.Conflict, "delete certificate "+a.ARN, "the certificate is not one of those that cluster %s requested or imported", c.Config.Cluster)
 	}
 	_, err := c.API.ACM.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})

@@ -129,7 +129,9 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 // does not exist any more, if a user has changed it, or if AWS denies the change, because the record does no harm.
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.StepResult, error) {
 	what := "remove DNS record " + a.Name
-	if !c.isValidationRecord(a) {
+	own, known := false, c.validations.Cached(model.AskValidation{ARN: a.Certificate}.Key())
+	c.WithLock(func() { own = c.certs.isOwn(a.Certificate) })
+	if !own || !slices.ContainsFunc(known.Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value }) {
 		return plan.StepResult{}, sdk.NewError(failure.Conflict, what, "the record does not validate a certificate that cluster %s requested", c.Config.Cluster)
 	}
 	// A stack that still needs the record creates it again.
@@ -142,12 +144,6 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 		return plan.StepResult{Note: a.Name + " was not removed: " + err.Error()}, nil
 	}
 	return plan.StepResult{}, err
-}
-
-// isValidationRecord reports whether a record validates a certificate of the cluster.
-func (c *Certificates) isValidationRecord(a plan.DeleteRecord) bool {
-	known := c.validations.Cached(model.AskValidation{ARN: a.Certificate}.Key())
-	return c.isOwn(a.Certificate) && slices.ContainsFunc(known.Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }
 
 // changeRecord sends one change of a DNS record. It does not combine changes in a batch to save calls, because a whole batch

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"iter"
 	"strings"
 	"time"
@@ -79,13 +80,14 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requeste
 }
 
 // SetAccount takes the account ID from an ARN, unless the account ID is already known.
-func (v *Inventory) SetAccount(arn string) {
-	if v.Account != "" {
-		return
+func (v *Inventory) SetAccount(arn string) { v.Account = cmp.Or(v.Account, AccountOfARN(arn)) }
+
+// AccountOfARN returns the account ID in an ARN, or "" if there is none.
+func AccountOfARN(arn string) string {
+	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 {
+		return parts[4]
 	}
-	if part := strings.SplitN(arn, ":", 6); len(part) == 6 {
-		v.Account = part[4]
-	}
+	return ""
 }
 
 // EnterSecurityGroups stores security groups, by ID, as EnterLoadBalancers stores load balancers.

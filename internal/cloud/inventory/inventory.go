@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // Inventory is the cached state of AWS. Maps and slices that it has returned are never changed: an entry gets new ones
@@ -198,6 +199,27 @@ func ChangedCopy(m, put map[string]string, remove []string) map[string]string {
 	}
 	maps.Copy(out, put)
 	return out
+}
+
+// ChangeTags calls put and remove with the tags of a step, in the order that the step requires. It calls neither of them
+// without tags.
+func ChangeTags(a plan.SetTags, put func(plan.Tags) error, remove func(keys []string) error) error {
+	calls := []func() error{}
+	if len(a.Put) > 0 {
+		calls = append(calls, func() error { return put(a.Put) })
+	}
+	if len(a.Remove) > 0 {
+		calls = append(calls, func() error { return remove(a.Remove) })
+	}
+	if a.RemoveFirst {
+		slices.Reverse(calls)
+	}
+	for _, call := range calls {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Has reports whether the inventory contains a load balancer, target group or listener. If it does not, a question about the

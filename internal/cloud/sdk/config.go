@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -120,29 +121,11 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("endpoint override: address %q of service %q is not a URL with a scheme and a host", c.Endpoints[id], id)
 		}
 	}
-	if c.MaxAttempts == 0 {
-		c.MaxAttempts = 10
-	}
-	if c.MaxAttempts < 0 {
-		c.MaxAttempts = 0 // 0 means no limit for the SDK
-	}
-	if c.MaxBackoff == 0 {
-		c.MaxBackoff = 20 * time.Second
-	}
-	if c.AttemptTimeout == 0 {
-		c.AttemptTimeout = durations.AttemptDeadline
-	}
-	if c.CallTimeout == 0 {
-		c.CallTimeout = durations.CallDeadline
-	}
+	c.MaxAttempts = max(cmp.Or(c.MaxAttempts, 10), 0) // 0 means no limit for the SDK
+	c.MaxBackoff, c.MaxWait, c.Refresh = cmp.Or(c.MaxBackoff, 20*time.Second), cmp.Or(c.MaxWait, time.Second), cmp.Or(c.Refresh, 10*time.Minute)
+	c.AttemptTimeout, c.CallTimeout = cmp.Or(c.AttemptTimeout, durations.AttemptDeadline), cmp.Or(c.CallTimeout, durations.CallDeadline)
 	if c.TokenBuckets == nil {
 		c.TokenBuckets = ratelimit.DefaultTokenBuckets()
-	}
-	if c.MaxWait == 0 {
-		c.MaxWait = time.Second
-	}
-	if c.Refresh == 0 {
-		c.Refresh = 10 * time.Minute
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

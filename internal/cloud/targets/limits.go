@@ -2,8 +2,8 @@ package targets
 
 import (
 	"cmp"
-	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/inventory"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -23,13 +23,13 @@ func (t TargetGroups) schedule(arn string) *ratelimit.Schedule {
 		return t.scheduleForRole(t.account)
 	}
 	// Without a role, the target group is in the account of the controller.
-	t.WithLock(func() { t.limits.ownAccount = cmp.Or(t.limits.ownAccount, accountOfARN(arn)) })
+	t.WithLock(func() { t.limits.ownAccount = cmp.Or(t.limits.ownAccount, inventory.AccountOfARN(arn)) })
 	return t.limits.ownSchedule
 }
 
 // scheduleForRole returns the rate limiter for the account of role a.Role.
 func (t *Targets) scheduleForRole(a bindings.Account) (out *ratelimit.Schedule) {
-	id := accountOfARN(a.Role)
+	id := inventory.AccountOfARN(a.Role)
 	t.WithLock(func() {
 		l := &t.limits
 		if id == l.ownAccount {
@@ -56,12 +56,4 @@ func (t TargetGroups) Admit(operation, arn string, priority bindings.CallPriorit
 func IsRetryable(err error) bool {
 	class := sdk.ClassOf(err)
 	return err != nil && (class == failure.Throttled || class == failure.Unknown)
-}
-
-// accountOfARN returns the account ID in an ARN, or "" if there is none.
-func accountOfARN(arn string) string {
-	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 {
-		return parts[4]
-	}
-	return ""
 }

@@ -2,10 +2,8 @@ package targets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,7 +17,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // maxSessionName is the maximum length of a session name in STS.
@@ -76,7 +73,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		if class == failure.Invalid || class == failure.Gone {
 			class = failure.Denied // callers would take the classes Gone and Invalid to mean the target group
 		}
-		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
+		err = sdk.Wrap(class, what, sdk.WithoutSecrets(err, []string{a.ExternalID.Reveal()}))
 		if isRefused(err) {
 			t.cacheRoleClient(a, roleClient{err: err, expiresAt: t.Config.Clock.Now().Add(durations.Recent)})
 		}
@@ -93,14 +90,6 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.scheduleForRole(a).Limiter).ELB
 	t.cacheRoleClient(a, roleClient{elb: api, expiresAt: until})
 	return nil
-}
-
-// withoutSecret returns an error in which the external ID is redacted. AWS quotes an invalid external ID in its message.
-func withoutSecret(err error, secret model.Secret) error {
-	if secret == "" || !strings.Contains(err.Error(), string(secret)) {
-		return err
-	}
-	return errors.New(strings.ReplaceAll(err.Error(), string(secret), fmt.Sprint(secret)))
 }
 
 // invalidSessionNameCharacters matches characters that STS does not accept in session names.
