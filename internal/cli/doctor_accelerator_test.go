@@ -18,14 +18,16 @@ import (
 
 const acceleratorGate = "--feature-gates=GlobalAcceleratorController=true"
 
-// createAccelerator creates an accelerator with the tag of a cluster and the given number of listeners. The status of the
+// createAccelerator creates an accelerator with the tags of a cluster and the given number of listeners. The status of the
 // accelerator has been IN_PROGRESS for an hour.
 func createAccelerator(t *testing.T, em *emulator.Emulator, cluster string, listeners int32) {
 	t.Helper()
 	cfg := harness.AWSConfig(em)
 	cfg.Region = store.AcceleratorRegion
 	api := ga.NewFromConfig(cfg)
-	made, err := api.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: new("of-" + cluster), Tags: []gatypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: &cluster}}})
+	made, err := api.CreateAccelerator(t.Context(), &ga.CreateAcceleratorInput{Name: new("of-" + cluster), Tags: []gatypes.Tag{
+		{Key: new("elbv2.k8s.aws/cluster"), Value: &cluster}, {Key: new("aga.k8s.aws/resource"), Value: new("GlobalAccelerator")},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

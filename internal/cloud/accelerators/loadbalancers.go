@@ -106,9 +106,7 @@ func (c *Accelerators) endpointLoadBalancer(arn string, e *inventory.LoadBalance
 func (c *Accelerators) readPorts(ctx context.Context, arn string) (map[string][]int32, error) {
 	return c.ports.Get(ctx, "listeners of endpoint "+arn, c.Config.Refresh, func(ctx context.Context) (map[string][]int32, error) {
 		ports := map[string][]int32{}
-		pages := elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
+		for page, err := range sdk.Pages(ctx, elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})) {
 			if err != nil {
 				return nil, sdk.IgnoreGone(err)
 			}

@@ -44,9 +44,7 @@ func (c reader) refreshList(ctx context.Context, since time.Time) error {
 func (c reader) readList(ctx context.Context) error {
 	start := c.Config.Clock.Now()
 	seen := map[string]observed.Accelerator{}
-	pages := ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(pageSize)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(pageSize)})) {
 		if err != nil {
 			return err
 		}
@@ -176,9 +174,7 @@ func (c reader) refreshParts(ctx context.Context, arn string, since time.Time) e
 func (c reader) readParts(ctx context.Context, arn string) error {
 	start := c.Config.Clock.Now()
 	var list []observed.AcceleratorListener
-	pages := ga.NewListListenersPaginator(c.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: aws.String(arn), MaxResults: aws.Int32(pageSize)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, ga.NewListListenersPaginator(c.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: aws.String(arn), MaxResults: aws.Int32(pageSize)})) {
 		if sdk.IsGone(err) {
 			c.forgetAccelerator(arn)
 			return nil
@@ -263,9 +259,7 @@ func changedKinds(previous, current []observed.AcceleratorListener, includes fun
 
 func (c reader) describeEndpointGroups(ctx context.Context, listener string) ([]observed.EndpointGroup, error) {
 	var out []observed.EndpointGroup
-	pages := ga.NewListEndpointGroupsPaginator(c.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: aws.String(listener), MaxResults: aws.Int32(pageSize)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, ga.NewListEndpointGroupsPaginator(c.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: aws.String(listener), MaxResults: aws.Int32(pageSize)})) {
 		if err != nil {
 			return nil, err
 		}

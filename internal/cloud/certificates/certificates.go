@@ -108,13 +108,9 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 // certificate if statuses is empty. If do returns a not-found error, because the certificate was deleted meanwhile, the
 // iteration continues. Any other error ends it.
 func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
-	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{
-		CertificateStatuses: statuses,
-		// Without a filter for key types ACM lists only certificates with short RSA keys.
-		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	// Without a filter for key types ACM lists only certificates with short RSA keys.
+	in := &acm.ListCertificatesInput{CertificateStatuses: statuses, Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()}}
+	for page, err := range sdk.Pages(ctx, acm.NewListCertificatesPaginator(api, in)) {
 		if err != nil {
 			return fmt.Errorf("list certificates: %w", err)
 		}

@@ -72,9 +72,7 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 }
 
 func (c *Zones) readHostedZones(ctx context.Context) (out observed.HostedZones, err error) {
-	pages := route53.NewListHostedZonesPaginator(c.API.Route53, &route53.ListHostedZonesInput{})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
+	for page, err := range sdk.Pages(sdk.WithOptional(ctx), route53.NewListHostedZonesPaginator(c.API.Route53, &route53.ListHostedZonesInput{})) {
 		if err != nil {
 			return out, err
 		}

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // Default quotas of Global Accelerator, because the controller has no permission to read the current ones.
@@ -68,17 +68,14 @@ func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accel
 			out.Slow = append(out.Slow, SlowAccelerator{Name: aws.ToString(a.Name), ARN: aws.ToString(a.AcceleratorArn), Since: since})
 		}
 	}
-	out.Usage = slices.AppendSeq(out.Usage, maps.Values(u.highest))
-	slices.SortFunc(out.Usage, func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
+	out.Usage = u.sortedUsage()
 	return out, nil
 }
 
 // listAccelerators returns the accelerators of the account, sorted by ARN.
 func (c *Checker) listAccelerators(ctx context.Context) ([]gatypes.Accelerator, error) {
 	var all []gatypes.Accelerator
-	pages := ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(100)})) {
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +99,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	for _, t := range tags.Tags {
 		byKey[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
-	if !u.checker.cloud.Owns(byKey) {
+	if !naming.IsAcceleratorOfCluster(u.checker.Config.Cluster, u.checker.Config.Region, byKey) {
 		return false, nil
 	}
 	name, groups := aws.ToString(a.Name), 0
@@ -111,9 +108,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	}
 	u.calls++
 	var listeners []gatypes.Listener
-	pages := ga.NewListListenersPaginator(u.checker.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, ga.NewListListenersPaginator(u.checker.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)})) {
 		if err != nil {
 			return true, err
 		}
@@ -121,9 +116,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	}
 	for _, l := range listeners {
 		u.calls++
-		pages := ga.NewListEndpointGroupsPaginator(u.checker.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
+		for page, err := range sdk.Pages(ctx, ga.NewListEndpointGroupsPaginator(u.checker.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)})) {
 			if err != nil {
 				return true, err
 			}

@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -53,8 +54,7 @@ func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, unseen int, err 
 	if err := u.countResources(ctx, all); err != nil {
 		return nil, 0, err
 	}
-	used = slices.SortedFunc(maps.Values(u.highest), func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
-	return used, u.unseen, nil
+	return u.sortedUsage(), u.unseen, nil
 }
 
 // usageCounter counts how much of the quotas is in use.
@@ -68,9 +68,7 @@ type usageCounter struct {
 
 func (u *usageCounter) readLimits(ctx context.Context) error {
 	u.limits = map[string]int{}
-	pages := elb.NewDescribeAccountLimitsPaginator(u.checker.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
-	for pages.HasMorePages() {
-		out, err := pages.NextPage(ctx)
+	for out, err := range sdk.Pages(ctx, elb.NewDescribeAccountLimitsPaginator(u.checker.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})) {
 		if err != nil {
 			return err
 		}
@@ -97,6 +95,11 @@ func (u *usageCounter) keepHighest(x Usage) {
 	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Resource < old.Resource {
 		u.highest[x.Name] = x
 	}
+}
+
+// sortedUsage returns the highest usage of each quota, sorted by name.
+func (u *usageCounter) sortedUsage() []Usage {
+	return slices.SortedFunc(maps.Values(u.highest), func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // countResources counts the load balancers and target groups of the account. It also counts the listeners, certificates,
@@ -178,28 +181,28 @@ func (u *usageCounter) countLoadBalancers(ctx context.Context, balancers []obser
 // certificates.
 func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
 	var all []elbtypes.Listener
-	pages := elb.NewDescribeListenersPaginator(u.checker.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
-	if err := eachPage(ctx, u, pages, func(page *elb.DescribeListenersOutput) { all = append(all, page.Listeners...) }); err != nil {
-		return err
+	for page, err := range countedPages(ctx, u, elb.NewDescribeListenersPaginator(u.checker.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})) {
+		if err != nil {
+			return err
+		}
+		all = append(all, page.Listeners...)
 	}
 	rules, certificates := 0, 0
 	for _, l := range all {
 		if lb.Type == model.Application.String() {
-			pages := elb.NewDescribeRulesPaginator(u.checker.API.ELB, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
-			err := eachPage(ctx, u, pages, func(page *elb.DescribeRulesOutput) {
+			for page, err := range countedPages(ctx, u, elb.NewDescribeRulesPaginator(u.checker.API.ELB, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})) {
+				if err != nil {
+					return err
+				}
 				rules += countIf(page.Rules, func(r elbtypes.Rule) bool { return !aws.ToBool(r.IsDefault) })
-			})
-			if err != nil {
-				return err
 			}
 		}
 		if len(l.Certificates) > 0 {
-			pages := elb.NewDescribeListenerCertificatesPaginator(u.checker.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
-			err := eachPage(ctx, u, pages, func(page *elb.DescribeListenerCertificatesOutput) {
+			for page, err := range countedPages(ctx, u, elb.NewDescribeListenerCertificatesPaginator(u.checker.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})) {
+				if err != nil {
+					return err
+				}
 				certificates += countIf(page.Certificates, func(x elbtypes.Certificate) bool { return !aws.ToBool(x.IsDefault) })
-			})
-			if err != nil {
-				return err
 			}
 		}
 	}
@@ -209,23 +212,15 @@ func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalan
 	return nil
 }
 
-// elbPages is a paginator of the SDK for Elastic Load Balancing.
-type elbPages[T any] interface {
-	HasMorePages() bool
-	NextPage(context.Context, ...func(*elb.Options)) (T, error)
-}
-
-// eachPage calls use with each page, and counts the calls.
-func eachPage[T any](ctx context.Context, u *usageCounter, pages elbPages[T], use func(T)) error {
-	for pages.HasMorePages() {
-		u.calls++
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
+// countedPages returns the pages of a list, as sdk.Pages does, and counts the calls.
+func countedPages[P, O any](ctx context.Context, u *usageCounter, p sdk.Paginator[P, O]) iter.Seq2[P, error] {
+	return func(yield func(P, error) bool) {
+		for page, err := range sdk.Pages(ctx, p) {
+			if u.calls++; !yield(page, err) {
+				return
+			}
 		}
-		use(page)
 	}
-	return nil
 }
 
 // countIf returns the number of elements for which is returns true.

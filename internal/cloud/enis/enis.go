@@ -183,9 +183,7 @@ func (p *ENIs) enisFromCache(q bindings.ENIQuery) bindings.ENIs {
 func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
 	out := map[string][]network.ENI{}
 	for batch := range slices.Chunk(ids, sdk.MaxFilterValues) {
-		pages := ec2.NewDescribeInstancesPaginator(p.API.EC2, &ec2.DescribeInstancesInput{Filters: sdk.Filters("instance-id", batch...)})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
+		for page, err := range sdk.Pages(ctx, ec2.NewDescribeInstancesPaginator(p.API.EC2, &ec2.DescribeInstancesInput{Filters: sdk.Filters("instance-id", batch...)})) {
 			if err != nil {
 				return nil, err
 			}
@@ -247,9 +245,7 @@ func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[strin
 }
 
 func (p *ENIs) forEachENI(ctx context.Context, f []ec2types.Filter, do func(network.ENI)) error {
-	pages := ec2.NewDescribeNetworkInterfacesPaginator(p.API.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, ec2.NewDescribeNetworkInterfacesPaginator(p.API.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: f})) {
 		if err != nil {
 			return err
 		}
@@ -329,9 +325,7 @@ func (p *ENIs) setSecurityGroupTags(ctx context.Context, found map[string][]netw
 	})
 	for batch := range slices.Chunk(sdk.SortedUnique(unknown), sdk.MaxFilterValues) {
 		start := p.Config.Clock.Now()
-		pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
+		for page, err := range sdk.Pages(ctx, ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)})) {
 			if err != nil {
 				return err
 			}

@@ -90,9 +90,7 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
 	start := p.Config.Clock.Now()
 	found := map[string]cachedRules{}
-	pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})) {
 		if err != nil {
 			return err
 		}

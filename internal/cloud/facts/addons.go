@@ -239,9 +239,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	for _, n := range names {
 		found[n] = cachedARN{readAt: start}
 	}
-	pages := elb.NewDescribeTrustStoresPaginator(a.API.ELB, &elb.DescribeTrustStoresInput{Names: names})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
+	for page, err := range sdk.Pages(sdk.WithOptional(ctx), elb.NewDescribeTrustStoresPaginator(a.API.ELB, &elb.DescribeTrustStoresInput{Names: names})) {
 		if err != nil {
 			if isMissingTrustStore(err) && len(names) == 1 {
 				a.cacheTrustStores(found)

@@ -121,9 +121,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 }
 
 func (n *nameFacts) forEachSecurityGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
+	for page, err := range sdk.Pages(sdk.WithOptional(ctx), ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})) {
 		if err != nil {
 			return fmt.Errorf("find security groups: %w", err)
 		}

@@ -157,9 +157,7 @@ func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]obs
 
 func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
 	var out []observed.Subnet
-	pages := ec2.NewDescribeSubnetsPaginator(n.API.EC2, &ec2.DescribeSubnetsInput{Filters: sdk.Filters(name, value)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
+	for page, err := range sdk.Pages(sdk.WithOptional(ctx), ec2.NewDescribeSubnetsPaginator(n.API.EC2, &ec2.DescribeSubnetsInput{Filters: sdk.Filters(name, value)})) {
 		if err != nil {
 			return nil, fmt.Errorf("read subnets: %w", err)
 		}
@@ -239,9 +237,7 @@ func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet,
 func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {
 	explicit := map[string]bool{}
 	main, hasMain := false, false
-	pages := ec2.NewDescribeRouteTablesPaginator(n.API.EC2, &ec2.DescribeRouteTablesInput{Filters: sdk.Filters("vpc-id", n.VPC)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
+	for page, err := range sdk.Pages(sdk.WithOptional(ctx), ec2.NewDescribeRouteTablesPaginator(n.API.EC2, &ec2.DescribeRouteTablesInput{Filters: sdk.Filters("vpc-id", n.VPC)})) {
 		if err != nil {
 			return nil, fmt.Errorf("read route tables: %w", err)
 		}

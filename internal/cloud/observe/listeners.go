@@ -73,9 +73,7 @@ func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.
 }
 
 func (r *listenerReader) describeListeners(ctx context.Context, arn string, listeners map[string]*inventory.Listener) error {
-	pages := elb.NewDescribeListenersPaginator(r.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, elb.NewDescribeListenersPaginator(r.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})) {
 		if err != nil {
 			return err
 		}
@@ -268,9 +266,7 @@ func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 // the default actions of the listener.
 func (r *listenerReader) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
 	out := map[string]observed.Rule{}
-	pages := elb.NewDescribeRulesPaginator(r.API.ELB, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range sdk.Pages(ctx, elb.NewDescribeRulesPaginator(r.API.ELB, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})) {
 		if err != nil {
 			return nil, err
 		}
@@ -292,9 +288,7 @@ func (r *listenerReader) describeRules(ctx context.Context, listener string) (ma
 // an additional certificate too, AWS lists it twice.
 func (r *listenerReader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	var out []string
-	pages := elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(sdk.WithOptional(ctx))
+	for page, err := range sdk.Pages(sdk.WithOptional(ctx), elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})) {
 		if err != nil {
 			return nil, err
 		}
