@@ -191,17 +191,18 @@ func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav
 	if n.arnKnown {
 		set("acceleratorARN", have.AcceleratorARN, n.arn)
 	}
-	if n.arnKnown && n.arn == "" && n.live == nil {
-		set("dnsName", have.DNSName, "")
+	a := n.live
+	if a == nil && n.arnKnown && n.arn == "" {
+		a = &observed.Accelerator{} // there is no accelerator, so the status must not show names and addresses of one
 	}
-	if a := n.live; a != nil {
+	if a != nil {
 		set("dnsName", have.DNSName, a.DNSName)
 		set("dualStackDnsName", have.DualStackDNSName, a.DualStackDNSName)
 		var sets []aga.IPSet
 		for _, s := range a.Addresses {
 			sets = append(sets, aga.IPSet{IPAddressFamily: s.Family, IPAddresses: s.Addresses})
 		}
-		if (len(sets) > 0 || n.isGuest && len(have.IPSets) > 0) && !equality.Semantic.DeepEqual(sets, have.IPSets) {
+		if (len(sets) > 0 || (n.isGuest || n.live == nil) && len(have.IPSets) > 0) && !equality.Semantic.DeepEqual(sets, have.IPSets) {
 			fields["ipSets"] = sets
 		}
 	}

@@ -1,6 +1,7 @@
 package accelerator
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -47,5 +48,23 @@ func TestReadyNamesUnknownPorts(t *testing.T) {
 	got := statusOf(out, &aga.GlobalAccelerator{})
 	if got.ready != metav1.ConditionUnknown || !strings.HasPrefix(got.message, "protocol and ports are not known") {
 		t.Errorf("%s %s", got.ready, got.message)
+	}
+}
+
+// TestStatusOfMissingAcceleratorHasNoAddresses checks that all names and addresses are removed from the status of a guest when
+// the accelerator of the other owner does not exist any more.
+func TestStatusOfMissingAcceleratorHasNoAddresses(t *testing.T) {
+	out := engine.Outcome{Done: true, Stack: model.Stack{Accelerator: &model.Accelerator{Shared: "arn"}}}
+	ga := &aga.GlobalAccelerator{Status: aga.GlobalAcceleratorStatus{
+		DNSName: "a1", DualStackDNSName: "a1.dualstack", IPSets: []aga.IPSet{{IPAddressFamily: ipv4, IPAddresses: []string{"198.51.100.1"}}},
+	}}
+	text, err := json.Marshal(statusOf(out, ga).changedFields(ga.Status, metav1.Time{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"dnsName", "dualStackDnsName", "ipSets"} {
+		if want := `"` + field + `":null`; !strings.Contains(string(text), want) {
+			t.Errorf("the change %s lacks %s", text, want)
+		}
 	}
 }
