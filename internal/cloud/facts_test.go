@@ -64,6 +64,7 @@ func TestSubnetsBySchemeTagAndName(t *testing.T) {
 		"by tag with wildcard": {q: tagged("Name", "priv*"), want: r.privateSubnets},
 		"by tag's presence":    {q: tagged("kubernetes.io/role/elb"), want: r.publicSubnets},
 		"by id and name":       {q: askNamedSubnets(r.publicSubnets[0], "private-a"), want: nil},
+		"by id with wildcard":  {q: askNamedSubnets(r.publicSubnets[0][:len(r.publicSubnets[0])-1]+"*", r.publicSubnets[1]), want: r.publicSubnets[1:], missing: []string{r.publicSubnets[0][:len(r.publicSubnets[0])-1] + "*"}},
 		"missing":              {q: askNamedSubnets("subnet-1", "unknown", r.publicSubnets[0]), want: r.publicSubnets[:1], missing: []string{"subnet-1", "unknown"}},
 	}
 	for name, c := range cases {
