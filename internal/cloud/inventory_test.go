@@ -177,22 +177,22 @@ func (x *changeGenerator) loadBalancer(arn string) observed.LoadBalancer {
 	return observed.LoadBalancer{ARN: arn, VPC: x.vpc(), Tags: x.tags(), SecurityGroups: []string{x.id("sg", 4)}}
 }
 
-func (x *changeGenerator) loadBalancers() map[string]inventory.FoundLoadBalancer {
-	out := map[string]inventory.FoundLoadBalancer{}
+func (x *changeGenerator) loadBalancers() map[string]*inventory.LoadBalancer {
+	out := map[string]*inventory.LoadBalancer{}
 	for range x.IntN(5) {
 		lb := x.loadBalancer(x.id("lb", 5))
 		lb.Tags = nil
-		out[lb.ARN] = inventory.FoundLoadBalancer{Seen: lb}
+		out[lb.ARN] = &inventory.LoadBalancer{Seen: lb}
 	}
 	return out
 }
 
-func (x *changeGenerator) targetGroups() map[string]inventory.FoundTargetGroup {
-	out := map[string]inventory.FoundTargetGroup{}
+func (x *changeGenerator) targetGroups() map[string]*inventory.TargetGroup {
+	out := map[string]*inventory.TargetGroup{}
 	for range x.IntN(6) {
 		g := observed.TargetGroup{ARN: x.id("tg", 6), LoadBalancers: []string{x.id("lb", 5)}}
 		g.Name = "name of " + g.ARN
-		out[g.ARN] = inventory.FoundTargetGroup{Seen: g, VPC: x.vpc()}
+		out[g.ARN] = &inventory.TargetGroup{Seen: g, VPC: x.vpc()}
 	}
 	return out
 }

@@ -93,14 +93,19 @@ type eniLookup struct {
 }
 
 // readByKeys reads ENIs from AWS, and returns them by key. A key without an ENI is not in the result.
-func (p *ENIs) readByKeys(ctx context.Context, by keyKind, keys []string) (map[string][]network.ENI, error) {
+func (p *ENIs) readByKeys(ctx context.Context, by keyKind, keys []string) (out map[string][]network.ENI, err error) {
 	switch by {
 	case byInstance:
-		return p.readInstances(ctx, keys)
+		out, err = p.readInstances(ctx, keys)
 	case byID:
-		return p.readENIs(ctx, keys)
+		out, err = p.readENIs(ctx, keys)
+	default:
+		out, err = p.readAddresses(ctx, keys)
 	}
-	return p.readAddresses(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	return out, p.setSecurityGroupTags(ctx, out)
 }
 
 // readMissing reads the ENIs of the keys in l that are not cached, or were cached before since or longer than
@@ -200,7 +205,7 @@ func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]ne
 	for _, l := range out {
 		slices.SortFunc(l, func(a, b network.ENI) int { return int(a.DeviceIndex) - int(b.DeviceIndex) })
 	}
-	return out, p.setSecurityGroupTags(ctx, out)
+	return out, nil
 }
 
 func (p *ENIs) readENIs(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
@@ -211,22 +216,18 @@ func (p *ENIs) readENIs(ctx context.Context, ids []string) (map[string][]network
 			return nil, err
 		}
 	}
-	return out, p.setSecurityGroupTags(ctx, out)
+	return out, nil
 }
 
 func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[string][]network.ENI, error) {
 	out := map[string][]network.ENI{}
-	families := map[string][]string{}
-	for _, a := range addresses {
-		if strings.Contains(a, ":") {
-			families["ipv6-addresses.ipv6-address"] = append(families["ipv6-addresses.ipv6-address"], a)
-		} else {
-			families["addresses.private-ip-address"] = append(families["addresses.private-ip-address"], a)
-		}
-	}
-	for _, name := range []string{"addresses.private-ip-address", "ipv6-addresses.ipv6-address"} {
-		for batch := range slices.Chunk(families[name], sdk.MaxFilterValues) {
-			err := p.forEachENI(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(name, batch...)), func(i network.ENI) {
+	for _, family := range []struct {
+		filter string
+		isIPv6 bool
+	}{{"addresses.private-ip-address", false}, {"ipv6-addresses.ipv6-address", true}} {
+		isOther := func(a string) bool { return strings.Contains(a, ":") != family.isIPv6 }
+		for batch := range slices.Chunk(slices.DeleteFunc(slices.Clone(addresses), isOther), sdk.MaxFilterValues) {
+			err := p.forEachENI(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(family.filter, batch...)), func(i network.ENI) {
 				for _, a := range batch {
 					if i.HasAddress(a) {
 						out[a] = append(out[a], i)
@@ -241,7 +242,7 @@ func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[strin
 	for _, l := range out {
 		slices.SortFunc(l, func(a, b network.ENI) int { return strings.Compare(a.ID, b.ID) })
 	}
-	return out, p.setSecurityGroupTags(ctx, out)
+	return out, nil
 }
 
 func (p *ENIs) forEachENI(ctx context.Context, f []ec2types.Filter, do func(network.ENI)) error {

@@ -118,7 +118,7 @@ func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	return at
 }
 
-// SetAttributes stores all attributes of a resource, which were read or written at the time at.
+// SetAttributes stores all attributes of a resource, which were written at the time at.
 func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]string, at time.Time) {
 	v.WithWriteLock(func() {
 		if a, ok := v.attributesOf(q); ok {
@@ -130,13 +130,18 @@ func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]strin
 // ForgetAttributes removes the attributes of a resource, so that the next run reads them.
 func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q, nil, time.Time{}) }
 
-// CompareAttributes compares attributes that were just read with those in the inventory, and records a difference as an
-// outside change. It records nothing within the settle window after the last read or write.
-func (v *Inventory) CompareAttributes(q model.AskAttributes, values map[string]string, now time.Time) {
+// EnterAttributes stores all attributes of a resource. start is when the read began; attributes that were read or written later
+// are not changed. It records a difference as an outside change, unless the last read or write was within the settle window.
+func (v *Inventory) EnterAttributes(q model.AskAttributes, values map[string]string, start time.Time) {
 	v.WithWriteLock(func() {
-		if a, ok := v.attributesOf(q); ok && !a.readAt.IsZero() && cache.IsSettled(now, *a.readAt) && !maps.Equal(*a.values, values) {
+		a, ok := v.attributesOf(q)
+		if !ok || a.readAt.After(start) {
+			return
+		}
+		if !a.readAt.IsZero() && cache.IsSettled(start, *a.readAt) && !maps.Equal(*a.values, values) {
 			v.OutsideChanges.Record(a.tags, plan.ResourceKind(q.Of), q.ARN)
 		}
+		*a.values, *a.readAt = values, start
 	})
 }
 

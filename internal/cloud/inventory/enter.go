@@ -14,17 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// FoundLoadBalancer is a load balancer as AWS describes it, with its creation time.
-type FoundLoadBalancer struct {
-	Seen    observed.LoadBalancer
-	Created time.Time
-}
-
-// EnterLoadBalancers stores the load balancers that were read, by ARN, and records outside changes. requested has the ARNs
-// that the read should find. A requested load balancer that was not found is removed, unless this process created it within
+// EnterLoadBalancers stores the load balancers that were read, by ARN, and records outside changes. Only their fields Seen and
+// Created are set. requested has the ARNs that the read should find. A requested load balancer that was not found is removed, unless this process created it within
 // the settle window. start is when the read began; entries that were read or written later are not changed. The caller holds
 // the lock.
-func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, requested iter.Seq[string], start time.Time) {
+func (v *Inventory) EnterLoadBalancers(seen map[string]*LoadBalancer, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
 		e := v.LoadBalancers.Get(arn)
@@ -32,7 +26,8 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, reques
 		case v.hasTombstone(arn, start):
 			continue
 		case e == nil:
-			v.LoadBalancers.Put(arn, &LoadBalancer{Seen: x.Seen, ReadAt: start, createdAt: x.Created})
+			x.ReadAt = start
+			v.LoadBalancers.Put(arn, x)
 		case !e.WrittenAt.After(start) && !e.ReadAt.After(start):
 			x.Seen.Tags, x.Seen.Attributes, x.Seen.Capacity = e.Seen.Tags, e.Seen.Attributes, e.Seen.Capacity
 			v.OutsideChanges.compareLoadBalancer(arn, e, x.Seen, start)
@@ -48,14 +43,9 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, reques
 	}
 }
 
-// FoundTargetGroup is a target group as AWS describes it, with the ID of its VPC.
-type FoundTargetGroup struct {
-	Seen observed.TargetGroup
-	VPC  string
-}
-
-// EnterTargetGroups stores target groups, by ARN, as EnterLoadBalancers stores load balancers.
-func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requested iter.Seq[string], start time.Time) {
+// EnterTargetGroups stores target groups, by ARN, as EnterLoadBalancers stores load balancers. Only their fields Seen and VPC
+// are set.
+func (v *Inventory) EnterTargetGroups(seen map[string]*TargetGroup, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
 		e := v.TargetGroups.Get(arn)
@@ -63,7 +53,8 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requeste
 		case v.hasTombstone(arn, start):
 			continue
 		case e == nil:
-			v.TargetGroups.Put(arn, &TargetGroup{Seen: x.Seen, VPC: x.VPC, ReadAt: start})
+			x.ReadAt = start
+			v.TargetGroups.Put(arn, x)
 		case !e.WrittenAt.After(start) && !e.ReadAt.After(start):
 			x.Seen.Tags, x.Seen.Attributes = e.Seen.Tags, e.Seen.Attributes
 			v.OutsideChanges.compareTargetGroup(arn, e, x.Seen, start)

@@ -25,7 +25,7 @@ func TestOutsideChangeHasTheTimeOfItsRecording(t *testing.T) {
 	started := now
 	planned := started.Add(time.Second)
 	now = planned.Add(time.Second)
-	v.EnterTargetGroups(map[string]FoundTargetGroup{"group": {Seen: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
+	v.EnterTargetGroups(map[string]*TargetGroup{"group": {Seen: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
 	if got := v.OutsideChanges.ChangesTo(id, now); len(got) != 1 || !got[0].ReadAt.After(planned) {
 		t.Errorf("recorded %+v, want one change after the plan at %s", got, planned)
 	}

@@ -69,7 +69,7 @@ type LoadBalancer struct {
 	// RuleTagsDue reports whether the tags of listeners and rules must be read, because reading them failed when the
 	// listeners were read.
 	RuleTagsDue bool
-	createdAt   time.Time // creation time in AWS; zero if AWS has not listed the load balancer yet
+	Created     time.Time // creation time in AWS; zero if AWS has not listed the load balancer yet
 	MadeAt      time.Time // when this process created the load balancer, zero if it did not
 	WrittenAt   time.Time // when this process last changed the load balancer
 	// Invalidated reports whether the listeners must be read again, because AWS reported that a resource of the stack does
@@ -234,5 +234,5 @@ func (v *Inventory) Has(arn string) (known bool) {
 
 // MayLackTags reports whether a load balancer is so new that the Resource Groups Tagging API may not list its tags yet.
 func (e *LoadBalancer) MayLackTags(c *sdk.Client) bool {
-	return c.IsYounger(e.createdAt, durations.TagLag)
+	return c.IsYounger(e.Created, durations.TagLag)
 }

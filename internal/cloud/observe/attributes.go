@@ -31,15 +31,20 @@ func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttribut
 	}
 	fresh := func() bool { return r.IsCurrent(r.inv.AttributesAt(q), since, q.ARN) }
 	return sdk.ReadOnce(ctx, r.ReadOptional, q.Key(), fresh, func() error {
-		start := r.Config.Clock.Now()
-		got, err := r.describeAttributes(sdk.WithOptional(ctx), q)
-		if err != nil {
+		if err := r.readAttributes(ctx, q); err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
-		r.inv.CompareAttributes(q, got, start)
-		r.inv.SetAttributes(q, got, start)
 		return nil
 	})
+}
+
+func (r *attributeReader) readAttributes(ctx context.Context, q model.AskAttributes) error {
+	start := r.Config.Clock.Now()
+	got, err := r.describeAttributes(sdk.WithOptional(ctx), q)
+	if err == nil {
+		r.inv.EnterAttributes(q, got, start)
+	}
+	return err
 }
 
 func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAttributes) (map[string]string, error) {

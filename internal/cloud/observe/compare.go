@@ -114,7 +114,7 @@ const maxDescribeBatch = 20
 
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 	return readInHalves(arns, maxDescribeBatch, func(batch []string) error {
-		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundLoadBalancer{}
+		start, seen := r.Config.Clock.Now(), map[string]*inventory.LoadBalancer{}
 		out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {
 			out, err = &elb.DescribeLoadBalancersOutput{}, nil
@@ -123,7 +123,7 @@ func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 			return err
 		}
 		for _, lb := range out.LoadBalancers {
-			seen[aws.ToString(lb.LoadBalancerArn)] = inventory.FoundLoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
+			seen[aws.ToString(lb.LoadBalancerArn)] = &inventory.LoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
 		}
 		r.Inv.WithWriteLock(func() { r.Inv.EnterLoadBalancers(seen, slices.Values(batch), start) })
 		return nil
@@ -132,7 +132,7 @@ func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 
 func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 	return readInHalves(arns, maxDescribeBatch, func(batch []string) error {
-		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundTargetGroup{}
+		start, seen := r.Config.Clock.Now(), map[string]*inventory.TargetGroup{}
 		out, err := r.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {
 			out, err = &elb.DescribeTargetGroupsOutput{}, nil
@@ -141,7 +141,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 			return err
 		}
 		for _, g := range out.TargetGroups {
-			seen[aws.ToString(g.TargetGroupArn)] = inventory.FoundTargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
+			seen[aws.ToString(g.TargetGroupArn)] = &inventory.TargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
 		}
 		r.Inv.WithWriteLock(func() { r.Inv.EnterTargetGroups(seen, slices.Values(batch), start) })
 		return nil

@@ -116,7 +116,7 @@ func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) er
 const slowListFactor = 4
 
 func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
-	return readPages(ctx, r.Client, r.Inv, inventory.LoadBalancerList, since, func(seen map[string]inventory.FoundLoadBalancer) nextPage {
+	return readPages(ctx, r.Client, r.Inv, inventory.LoadBalancerList, since, func(seen map[string]*inventory.LoadBalancer) nextPage {
 		pages := elb.NewDescribeLoadBalancersPaginator(r.API.ELB, &elb.DescribeLoadBalancersInput{})
 		return func(ctx context.Context) (bool, error) {
 			page, err := pages.NextPage(ctx)
@@ -124,18 +124,18 @@ func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
 				return false, err
 			}
 			for _, lb := range page.LoadBalancers {
-				seen[aws.ToString(lb.LoadBalancerArn)] = inventory.FoundLoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
+				seen[aws.ToString(lb.LoadBalancerArn)] = &inventory.LoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
 			}
 			return pages.HasMorePages(), nil
 		}
-	}, func(seen map[string]inventory.FoundLoadBalancer, start time.Time) {
+	}, func(seen map[string]*inventory.LoadBalancer, start time.Time) {
 		r.Inv.EnterLoadBalancers(seen, r.Inv.LoadBalancers.IDs(), start)
 		r.Inv.TagsDue = true
 	})
 }
 
 func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
-	return readPages(ctx, r.Client, r.Inv, inventory.TargetGroupList, since, func(seen map[string]inventory.FoundTargetGroup) nextPage {
+	return readPages(ctx, r.Client, r.Inv, inventory.TargetGroupList, since, func(seen map[string]*inventory.TargetGroup) nextPage {
 		pages := elb.NewDescribeTargetGroupsPaginator(r.API.ELB, &elb.DescribeTargetGroupsInput{})
 		return func(ctx context.Context) (bool, error) {
 			page, err := pages.NextPage(ctx)
@@ -143,11 +143,11 @@ func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
 				return false, err
 			}
 			for _, g := range page.TargetGroups {
-				seen[aws.ToString(g.TargetGroupArn)] = inventory.FoundTargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
+				seen[aws.ToString(g.TargetGroupArn)] = &inventory.TargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
 			}
 			return pages.HasMorePages(), nil
 		}
-	}, func(seen map[string]inventory.FoundTargetGroup, start time.Time) {
+	}, func(seen map[string]*inventory.TargetGroup, start time.Time) {
 		r.Inv.EnterTargetGroups(seen, r.Inv.TargetGroups.IDs(), start)
 		r.Inv.TagsDue = true
 	})

@@ -112,19 +112,13 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Period: durations.RareDriftPeriod, LastReadAt: at, Read: func(ctx context.Context) error {
-		start := v.Config.Clock.Now()
-		got, err := v.attributes.describeAttributes(sdk.WithOptional(ctx), q)
+		err := v.attributes.readAttributes(ctx, q)
 		if sdk.IsGone(err) {
 			return v.verifyExists(ctx, kind, arn)
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
-		if v.Inv.AttributesAt(q).After(start) {
-			return nil // this process changed the attributes meanwhile
-		}
-		v.Inv.CompareAttributes(q, got, start)
-		v.Inv.SetAttributes(q, got, start)
 		return nil
 	}}
 }
@@ -139,11 +133,7 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 		return v.readTargetGroups(ctx, []string{arn})
 	}
 	var lb string
-	v.Inv.WithReadLock(func() {
-		if lb = v.Inv.Parent[arn]; kind == plan.Rule {
-			lb = v.Inv.Parent[lb]
-		}
-	})
+	v.Inv.WithReadLock(func() { lb = v.Inv.Parent[arn] })
 	if lb == "" {
 		return nil
 	}
