@@ -67,16 +67,17 @@ type writer struct {
 // lookupARN returns the ARN of an accelerator or listener. It returns an error if the ARN is not known or the accelerator
 // does not belong to the stack.
 func (w writer) lookupARN(a plan.Address) (string, error) {
-	arn := w.known[a]
-	if arn == "" {
-		return "", notCreatedError(a)
-	}
-	return arn, w.checkOwner(arn)
+	return w.lookup(a, w.checkOwner)
 }
 
-// notCreatedError returns the error of a step that needs a resource that an earlier step did not create.
-func notCreatedError(a plan.Address) error {
-	return sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
+// lookup returns the ARN of the resource that has address a in the plan. It returns an error if no step has created the
+// resource, or the error of check.
+func (w writer) lookup(a plan.Address, check func(arn string) error) (string, error) {
+	arn := w.known[a]
+	if arn == "" {
+		return "", sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
+	}
+	return arn, check(arn)
 }
 
 // checkOwner returns an error unless the stack owns an accelerator. arn is the ARN of the accelerator or of one of its

@@ -20,7 +20,7 @@ func (c *Accelerators) Checks() []drift.Check {
 		}
 		own := 0
 		for arn, e := range c.entries {
-			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
+			if !c.ownsParts(e.seen.Tags) {
 				continue
 			}
 			own++

@@ -16,11 +16,8 @@ import (
 )
 
 func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.StepResult, error) {
-	listener := w.known[do.Listener]
-	if listener == "" {
-		return plan.StepResult{}, notCreatedError(do.Listener)
-	}
-	if err := w.checkRegionOwner(listener, do.Region); err != nil {
+	listener, err := w.lookup(do.Listener, func(arn string) error { return w.checkRegionOwner(arn, do.Region) })
+	if err != nil {
 		return plan.StepResult{}, err
 	}
 	in := &ga.CreateEndpointGroupInput{

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
@@ -32,7 +31,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 			}
 		}
 	}
-	if c.hasAccelerator(id) && bound.Since.After(since) {
+	if bound.Since.After(since) && len(c.arnsOf(func(e *cachedAccelerator) bool { return c.belongsToStack(id, e.seen.Tags) })) > 0 {
 		since = bound.Since
 	}
 	if err := (reader{c}).refreshList(ctx, since); err != nil {
@@ -78,16 +77,6 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 	return nil
 }
 
-// hasAccelerator reports whether an accelerator of a stack is cached.
-func (c *Accelerators) hasAccelerator(id model.StackID) (ok bool) {
-	c.WithLock(func() {
-		for _, e := range c.entries {
-			ok = ok || c.belongsToStack(id, e.seen.Tags)
-		}
-	})
-	return ok
-}
-
 // findOwnAccelerators returns the ARNs of the accelerators that belong to a stack according to their tags. recorded is the
 // ARN in the status of the object, or "" if the status has none. If that accelerator belongs to the stack, it is the only
 // result. Tags of the accelerators of the stack are read again if they were read before tagsSince.
@@ -104,14 +93,8 @@ func (c *Accelerators) findOwnAccelerators(ctx context.Context, id model.StackID
 			return []string{recorded}, nil
 		}
 	}
-	var arns, out []string
-	c.WithLock(func() {
-		for arn := range c.entries {
-			arns = append(arns, arn)
-		}
-	})
-	slices.Sort(arns)
-	for _, arn := range arns {
+	var out []string
+	for _, arn := range c.arnsOf(func(*cachedAccelerator) bool { return true }) {
 		since := time.Time{}
 		if own(arn) {
 			since = tagsSince
@@ -148,15 +131,8 @@ func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID
 	if err := (reader{c}).refreshList(ctx, time.Time{}); err != nil {
 		return nil, err
 	}
-	var arns []string
-	c.WithLock(func() {
-		for arn := range c.entries {
-			arns = append(arns, arn)
-		}
-	})
-	slices.Sort(arns)
 	out := map[model.StackID][]string{}
-	for _, arn := range arns {
+	for _, arn := range c.arnsOf(func(*cachedAccelerator) bool { return true }) {
 		if err := (reader{c}).refreshTags(ctx, arn, time.Time{}); err != nil {
 			return nil, err
 		}
@@ -176,21 +152,25 @@ func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID
 // If that fails, it returns the error with the accelerators that are known.
 func (c *Accelerators) AcceleratorsWithEndpoint(ctx context.Context, endpoint string) (out []string, err error) {
 	err = c.ReadOptional(ctx, "endpoints of accelerators", func() error { return c.readUnknownParts(sdk.WithOptional(ctx)) })
+	out = c.arnsOf(func(e *cachedAccelerator) bool {
+		return c.ownsParts(e.seen.Tags) && slices.ContainsFunc(e.seen.Listeners, func(l observed.AcceleratorListener) bool {
+			return slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.Endpoint(endpoint) != nil })
+		})
+	})
+	return out, err
+}
+
+// arnsOf returns the ARNs of the cached accelerators that meet a condition, sorted.
+func (c *Accelerators) arnsOf(condition func(*cachedAccelerator) bool) (out []string) {
 	c.WithLock(func() {
 		for arn, e := range c.entries {
-			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
-				continue
-			}
-			has := slices.ContainsFunc(e.seen.Listeners, func(l observed.AcceleratorListener) bool {
-				return slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.Endpoint(endpoint) != nil })
-			})
-			if has {
+			if condition(e) {
 				out = append(out, arn)
 			}
 		}
 	})
-	slices.SortFunc(out, strings.Compare)
-	return out, err
+	slices.Sort(out)
+	return out
 }
 
 // readUnknownParts reads the listeners of the accelerators in which the cluster owns endpoint groups, if they were never read.
@@ -198,16 +178,7 @@ func (c *Accelerators) readUnknownParts(ctx context.Context) error {
 	if _, err := c.OwnedAccelerators(ctx); err != nil { // reads the list and the tags
 		return err
 	}
-	var arns []string
-	c.WithLock(func() {
-		for arn, e := range c.entries {
-			if e.partsAt.IsZero() && (c.owns(e.seen.Tags) || c.admitsAnyGuest(e.seen.Tags)) {
-				arns = append(arns, arn)
-			}
-		}
-	})
-	slices.Sort(arns)
-	for _, arn := range arns {
+	for _, arn := range c.arnsOf(func(e *cachedAccelerator) bool { return e.partsAt.IsZero() && c.ownsParts(e.seen.Tags) }) {
 		err := (reader{c}).refreshParts(ctx, arn, time.Time{})
 		for range 2 {
 			if sdk.IsGone(err) { // a part was deleted during the read, or the accelerator does not exist any more

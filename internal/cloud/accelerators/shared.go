@@ -18,11 +18,10 @@ func (c *Accelerators) admitsGuest(id model.StackID, tags map[string]string) boo
 	return naming.IsGuest(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
-// admitsAnyGuest reports whether a stack of the cluster is the guest in the region of the cluster, according to the tags of
-// an accelerator.
-func (c *Accelerators) admitsAnyGuest(tags map[string]string) bool {
-	_, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags)
-	return ok
+// ownsParts reports whether the cluster owns an accelerator or endpoint groups in it, according to its tags.
+func (c *Accelerators) ownsParts(tags map[string]string) bool {
+	_, isGuest := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags)
+	return isGuest || c.owns(tags)
 }
 
 // noteChangeForGuest records an outside change of an accelerator for its guest in the region of the cluster. It does nothing
@@ -76,11 +75,7 @@ func (c reader) addSharedAccelerator(ctx context.Context, id model.StackID, arn 
 // lookupEndpointGroup returns the ARN of the endpoint group that has address a in the plan. It returns an error if the ARN
 // is unknown or the stack does not own the endpoint group.
 func (w writer) lookupEndpointGroup(a plan.Address) (string, error) {
-	arn := w.known[a]
-	if arn == "" {
-		return "", notCreatedError(a)
-	}
-	return arn, w.checkEndpointGroupOwner(arn)
+	return w.lookup(a, w.checkEndpointGroupOwner)
 }
 
 // checkEndpointGroupOwner returns an error unless an endpoint group is cached and the stack owns it.
