@@ -52,23 +52,23 @@ type (
 // New returns a Cloud. If the configuration does not name the region and the VPC, it finds them. Otherwise it makes no call
 // to AWS.
 func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
-	at, err := sdk.New(ctx, cfg)
+	client, err := sdk.New(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return buildCloud(at), nil
+	return buildCloud(client), nil
 }
 
 // buildCloud returns a Cloud that uses the given client and has empty caches.
-func buildCloud(at *sdk.Client) *Cloud {
-	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Clock)
-	r, t := observe.New(at, inv), targets.New(at, inv)
-	ends, certs, a := enis.New(at), certificates.New(at), facts.NewAddOns(at, inv)
+func buildCloud(client *sdk.Client) *Cloud {
+	inv := inventory.New(client.Config.Cluster, client.VPC, client.Config.Refresh, client.Config.Clock)
+	r, t := observe.New(client, inv), targets.New(client, inv)
+	eniReader, certs, a := enis.New(client), certificates.New(client), facts.NewAddOns(client, inv)
 	c := &Cloud{
-		client: at, inv: inv, reader: r, certificates: certs, targets: t, eniReader: ends,
-		facts:    facts.New(at, inv, r, ends, certs, a, t),
-		writer:   apply.New(at, inv, r, certs, a, t),
-		verifier: observe.NewVerifier(r), accelerators: accelerators.New(at, inv),
+		client: client, inv: inv, reader: r, certificates: certs, targets: t, eniReader: eniReader,
+		facts:    facts.New(client, inv, r, eniReader, certs, a, t),
+		writer:   apply.New(client, inv, r, certs, a, t),
+		verifier: observe.NewVerifier(r), accelerators: accelerators.New(client, inv),
 	}
 	c.Forget()
 	return c

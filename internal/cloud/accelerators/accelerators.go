@@ -43,8 +43,8 @@ type cachedAccelerator struct {
 }
 
 // New returns an Accelerators with an empty cache.
-func New(at *sdk.Client, inv *inventory.Inventory) *Accelerators {
-	c := &Accelerators{Client: at, inv: inv, ports: sdk.NewAnswers[map[string][]int32](at)}
+func New(client *sdk.Client, inv *inventory.Inventory) *Accelerators {
+	c := &Accelerators{Client: client, inv: inv, ports: sdk.NewAnswers[map[string][]int32](client)}
 	c.Reset()
 	return c
 }

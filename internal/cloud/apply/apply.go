@@ -37,8 +37,8 @@ type Writer struct {
 }
 
 // New returns a Writer for all kinds of resources.
-func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certificates.Certificates, a *facts.AddOns, t *targets.Targets) *Writer {
-	w := &dependencies{at, inv}
+func New(client *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certificates.Certificates, a *facts.AddOns, t *targets.Targets) *Writer {
+	w := &dependencies{client, inv}
 	return &Writer{
 		certificates: c, loadBalancers: loadBalancerWriter{w}, listeners: listenerWriter{w, c}, rules: ruleWriter{w}, targetGroups: targetGroupWriter{w, r, t},
 		albTargets: albTargetWriter{w, t}, securityGroups: securityGroupWriter{w}, attributes: attributeWriter{w}, Tags: tagWriter{w}, addOns: addOnWriter{w, a},

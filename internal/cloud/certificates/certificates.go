@@ -34,10 +34,10 @@ type Certificates struct {
 }
 
 // New returns Certificates. Reset must be called before the first use.
-func New(at *sdk.Client) *Certificates {
+func New(client *sdk.Client) *Certificates {
 	return &Certificates{
-		Client: at, issued: sdk.NewAnswers[[]observed.Certificate](at), public: sdk.NewAnswers[[]observed.PublicCertificate](at),
-		validations: sdk.NewAnswers[observed.Validation](at), Zones: &Zones{Client: at, list: sdk.NewAnswers[observed.HostedZones](at)},
+		Client: client, issued: sdk.NewAnswers[[]observed.Certificate](client), public: sdk.NewAnswers[[]observed.PublicCertificate](client),
+		validations: sdk.NewAnswers[observed.Validation](client), Zones: &Zones{Client: client, list: sdk.NewAnswers[observed.HostedZones](client)},
 	}
 }
 

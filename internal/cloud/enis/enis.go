@@ -31,7 +31,9 @@ type ENIs struct {
 }
 
 // New returns ENIs. Reset must be called before the first use.
-func New(at *sdk.Client) *ENIs { return &ENIs{Client: at, ranges: sdk.NewAnswers[vpcRanges](at)} }
+func New(client *sdk.Client) *ENIs {
+	return &ENIs{Client: client, ranges: sdk.NewAnswers[vpcRanges](client)}
+}
 
 // Reset empties the cache.
 func (p *ENIs) Reset() {

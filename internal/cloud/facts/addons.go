@@ -39,8 +39,8 @@ type AddOns struct {
 }
 
 // NewAddOns returns AddOns. Facts.Reset must be called before the first use.
-func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
-	return &AddOns{Client: at, inv: inv, webACLs: sdk.NewAnswers[map[string]string](at), subscriptions: sdk.NewAnswers[*observed.Subscription](at)}
+func NewAddOns(client *sdk.Client, inv *inventory.Inventory) *AddOns {
+	return &AddOns{Client: client, inv: inv, webACLs: sdk.NewAnswers[map[string]string](client), subscriptions: sdk.NewAnswers[*observed.Subscription](client)}
 }
 
 func (a *AddOns) reset() {

@@ -30,14 +30,14 @@ type Facts struct {
 	certificates *certificates.Certificates
 	addOns       *AddOns
 	targets      *targets.Targets
-	endpoints    *enis.ENIs
+	eniReader    *enis.ENIs
 }
 
 // New returns Facts that use the given readers. Reset must be called before the first use.
-func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis.ENIs, c *certificates.Certificates, a *AddOns, t *targets.Targets) *Facts {
+func New(client *sdk.Client, inv *inventory.Inventory, r *observe.Reader, eniReader *enis.ENIs, c *certificates.Certificates, a *AddOns, t *targets.Targets) *Facts {
 	return &Facts{
-		Client: at, inv: inv, reader: r, network: newNetworkFacts(at), names: newNameFacts(at, inv),
-		certificates: c, addOns: a, targets: t, endpoints: ends,
+		Client: client, inv: inv, reader: r, network: newNetworkFacts(client), names: newNameFacts(client, inv),
+		certificates: c, addOns: a, targets: t, eniReader: eniReader,
 	}
 }
 
@@ -61,7 +61,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 		}
 		return storeAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxNetworkFactAge(*out)))
 	case model.AskVPC:
-		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.VPC)
+		facts.VPCRanges, err = f.eniReader.VPCRanges(ctx, f.VPC)
 	case model.AskNamedSecurityGroups:
 		return storeAnswer(facts.SecurityGroups, q.Key())(f.names.askSecurityGroups(ctx, q))
 	case model.AskCertificates:

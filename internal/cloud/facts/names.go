@@ -48,8 +48,8 @@ type nameFacts struct {
 	targetGroups   *sdk.Answers[string] // ARNs; "" if the target group does not exist
 }
 
-func newNameFacts(at *sdk.Client, inv *inventory.Inventory) *nameFacts {
-	return &nameFacts{Client: at, inv: inv, securityGroups: sdk.NewAnswers[observed.SecurityGroupAnswer](at), targetGroups: sdk.NewAnswers[string](at)}
+func newNameFacts(client *sdk.Client, inv *inventory.Inventory) *nameFacts {
+	return &nameFacts{Client: client, inv: inv, securityGroups: sdk.NewAnswers[observed.SecurityGroupAnswer](client), targetGroups: sdk.NewAnswers[string](client)}
 }
 
 func (n *nameFacts) reset() {

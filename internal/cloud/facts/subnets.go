@@ -31,9 +31,9 @@ type networkFacts struct {
 	zoneTypes map[string]string // by availability zone ID; a type never changes
 }
 
-func newNetworkFacts(at *sdk.Client) *networkFacts {
+func newNetworkFacts(client *sdk.Client) *networkFacts {
 	return &networkFacts{
-		Client: at, vpcSubnets: sdk.NewAnswers[[]observed.Subnet](at), otherVPCSubnets: sdk.NewAnswers[*observed.Subnet](at), publicByID: sdk.NewAnswers[map[string]bool](at),
+		Client: client, vpcSubnets: sdk.NewAnswers[[]observed.Subnet](client), otherVPCSubnets: sdk.NewAnswers[*observed.Subnet](client), publicByID: sdk.NewAnswers[map[string]bool](client),
 	}
 }
 

@@ -29,8 +29,8 @@ type Reader struct {
 }
 
 // New returns a Reader that stores what it reads in inv.
-func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
-	return &Reader{Client: at, Inv: inv, Tags: tagReader{at, inv}, listeners: listenerReader{at, inv}, attributes: attributeReader{at, inv}}
+func New(client *sdk.Client, inv *inventory.Inventory) *Reader {
+	return &Reader{Client: client, Inv: inv, Tags: tagReader{client, inv}, listeners: listenerReader{client, inv}, attributes: attributeReader{client, inv}}
 }
 
 // RefreshLists ensures that the inventory contains all load balancers, target groups and security groups, with the tags that

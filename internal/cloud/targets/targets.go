@@ -39,9 +39,9 @@ type Targets struct {
 }
 
 // New returns Targets with an empty cache.
-func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
-	t := &Targets{Client: at, inv: inv, owners: sdk.NewAnswers[[]string](at), roles: map[bindings.Account]roleClient{}}
-	t.limits = accountLimits{ownSchedule: at.Limits, otherSchedules: map[string]*ratelimit.Schedule{}}
+func New(client *sdk.Client, inv *inventory.Inventory) *Targets {
+	t := &Targets{Client: client, inv: inv, owners: sdk.NewAnswers[[]string](client), roles: map[bindings.Account]roleClient{}}
+	t.limits = accountLimits{ownSchedule: client.Limits, otherSchedules: map[string]*ratelimit.Schedule{}}
 	t.Reset()
 	return t
 }
