@@ -50,7 +50,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
 	var differ, stops endpointChanges
-	serves := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !isEndpointHealthy(live, d.ID) })
+	unhealthy := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !isEndpointHealthy(live, d.ID) })
 	for _, e := range desired {
 		have := live.Endpoint(e.ID)
 		switch {
@@ -60,7 +60,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 			missing = append(missing, e)
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
 			to := &differ
-			if e.Weight == 0 && isServing(*have) && serves {
+			if e.Weight == 0 && isServing(*have) && unhealthy {
 				to = &stops // wait until other endpoints are healthy before its weight becomes 0
 			}
 			to.add(e, *have)
@@ -97,15 +97,16 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 		wait := m.healthyEndpointsWait(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region+" gets weight 0")
 		m.setEndpoints("set-later", a, stops, append(slices.Clone(after), added...), wait)
 	}
-	return append(room, m.removeUndesiredEndpoints(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
+	return append(room, m.removeUndesiredEndpoints(p, live, a, leave, unhealthy, append(slices.Clone(after), added...))...)
 }
 
 // removeUndesiredEndpoints plans to remove the endpoints in list, which are not desired. The removal of an endpoint that
-// gets traffic waits until all desired endpoints with a weight above 0 are healthy.
-func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
+// gets traffic waits until all desired endpoints with a weight above 0 are healthy. unhealthy reports whether one of these is
+// not healthy.
+func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, live observed.EndpointGroup, a plan.Address, list []observed.Endpoint, unhealthy bool, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
-		if isServing(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !isEndpointHealthy(live, d.ID) }) {
+		if isServing(e) && unhealthy {
 			later = append(later, e)
 		} else {
 			now = append(now, e)
@@ -113,7 +114,7 @@ func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.
 	}
 	out := m.removeEndpoints("remove", a, endpointIDs(now), after, "the endpoints are not desired any more", plan.Wait{}, false)
 	if len(later) > 0 {
-		wait := m.healthyEndpointsWait(p, "the endpoints in their place to be healthy", live.ARN+" "+endpointIDs(later)[0], "an endpoint of "+w.Region+" is removed")
+		wait := m.healthyEndpointsWait(p, "the endpoints in their place to be healthy", live.ARN+" "+later[0].ID, "an endpoint of "+live.Region+" is removed")
 		out = append(out, m.removeEndpoints("remove-later", a, endpointIDs(later), after, "other endpoints replace them", wait, false)...)
 	}
 	return out

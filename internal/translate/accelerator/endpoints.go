@@ -42,15 +42,15 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "set the name of the "+kind)
 		return nil
 	}
-	namespace := t.namespaceOf(e)
-	if rightsChecker(t).grantsUnknown(namespace) {
+	namespace, rights := t.namespaceOf(e), rightsChecker(t)
+	if rights.grantsUnknown(namespace) {
 		t.view.SubscribeList(cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace})
 		t.retainEndpointsOf(g, finding.Ref{Kind: kind, Namespace: namespace, Name: e.Name})
 		t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("the ReferenceGrants of namespace %q are not known, because the controller watches only one namespace or the API server does not serve them; endpoints in AWS stay, and the endpoint is not added", finding.TruncateValue(namespace)),
 			"use an object of namespace "+t.ga.Namespace+", or "+readGrantsFix)
 		return nil
 	}
-	if !rightsChecker(t).permits(attach.Referent{Group: group, Kind: kind, Namespace: namespace, Name: e.Name}) {
+	if !rights.permits(attach.Referent{Group: group, Kind: kind, Namespace: namespace, Name: e.Name}) {
 		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.TruncateValue(namespace), t.ga.Namespace, kind, finding.TruncateValue(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
@@ -219,8 +219,7 @@ func (t endpointBuilder) acceptedMembers(id model.StackID) []model.Member {
 // the object are kept.
 func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.accelerator.Pending = true
-	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
-		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
+	if len(obj.GetFinalizers()) == 0 && t.reportOtherServiceType(obj, x) {
 		return
 	}
 	ref := cluster.RefOf(obj)
@@ -248,13 +247,23 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
+// reportOtherServiceType reports that an endpoint is left out if its object is a Service of another type than LoadBalancer. It
+// returns true if it is.
+func (t endpointBuilder) reportOtherServiceType(obj cluster.Object, x model.Endpoint) bool {
+	svc, ok := obj.(*corev1.Service)
+	if !ok || svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		return false
+	}
+	t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
+	return true
+}
+
 // endpointByHostname returns the endpoint for an object without a stack of this controller. It finds the load balancer
 // by the hostname in the status of the object. Users can write the status. So a load balancer of the cluster must serve
 // the object, and any other load balancer must be permitted by Options.EndpointIDs.
 func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint) []model.Endpoint {
 	ref, shown := cluster.RefOf(obj), statusHostname(obj)
-	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
+	if t.reportOtherServiceType(obj, x) {
 		return nil
 	}
 	if shown == "" {
@@ -283,7 +292,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 		return nil
 	}
 	x.ID = id
-	of := parseEndpointID(id)
+	of, rights := parseEndpointID(id), rightsChecker(t)
 	if of.region != "" && t.live != nil && of.region != g.Region {
 		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("%q is in region %q, and the endpoint group is for %q", finding.TruncateValue(id), finding.TruncateValue(of.region), finding.TruncateValue(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
@@ -302,15 +311,16 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	switch {
 	case of.isLoadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
 		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.asksForPorts})
+		own := lb != nil && lb.Cluster
 		switch {
-		case lb != nil && lb.Cluster && rightsChecker(t).grantsUnknown(lb.Stack.Namespace) && !rightsChecker(t).mayUseLoadBalancer(*lb):
+		case own && rights.grantsUnknown(lb.Stack.Namespace) && !rights.mayUseLoadBalancer(*lb):
 			g.Kept = append(g.Kept, id)
 			t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("it is not known whether a ReferenceGrant permits a GlobalAccelerator of namespace %q to use %q; endpoints in AWS stay, and the endpoint is not added", t.ga.Namespace, finding.TruncateValue(id)),
 				readGrantsFix)
 			return nil
-		case lb != nil && lb.Cluster && !rightsChecker(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rightsChecker(t).admitsUnmanaged(id):
+		case own && !rights.mayUseLoadBalancer(*lb), !own && !rights.admitsUnmanaged(id):
 			return notPermitted()
-		case lb != nil && lb.Cluster && t.isBeingDeleted(*lb):
+		case own && t.isBeingDeleted(*lb):
 			t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the objects of load balancer %q are being deleted", finding.TruncateValue(id)), "remove the endpoint")
 			return nil
 		case lb != nil:
@@ -319,12 +329,10 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 		t.accelerator.Pending = true
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.TruncateValue(id)), "correct the endpointID")
 		return nil
-	case !rightsChecker(t).admitsUnmanaged(id), (of.isInstance && rightsChecker(t).isNode(id) || of.isAddress && t.askLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rightsChecker(t).isListedEndpointID(id):
+	case !rights.admitsUnmanaged(id), (of.isInstance && rights.isNode(id) || of.isAddress && t.askLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights.isListedEndpointID(id):
 		return notPermitted()
-	case of.isAddress:
-		x.ClientIP = nil // AWS always reports false for addresses
-	case of.isInstance:
-		x.ClientIP = nil // instances always see the address of the client
+	case of.isAddress, of.isInstance:
+		x.ClientIP = nil // AWS always reports false for addresses, and instances always see the address of the client
 	}
 	return []model.Endpoint{x}
 }

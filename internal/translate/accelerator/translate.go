@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// translation is the state of one call of Translate. live is the observed state, or nil if it is not known yet. acc is
-// the desired accelerator, and found are the findings so far.
+// translation is the state of one call of Translate. live is the observed state, or nil if it is not known yet.
+// accelerator is the desired accelerator, and found are the findings so far.
 type translation struct {
 	opt         Options
 	view        *cluster.View
@@ -170,8 +170,7 @@ func (t *translation) tags(guests int) map[string]string {
 	user := map[string]string{}
 	room := max(0, naming.MaxTags-reservedTagCount-guests-len(t.opt.DefaultTags))
 	reported := 0
-	keys := slices.Sorted(maps.Keys(t.ga.Spec.Tags))
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(t.ga.Spec.Tags)) {
 		value := t.ga.Spec.Tags[k]
 		reason, severity, why := assemble.TagFault(k, value, t.opt.ExternalTags, naming.IsReservedAcceleratorTag)
 		if why == "" && len(user) == room {
