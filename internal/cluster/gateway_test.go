@@ -112,7 +112,7 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 		gw, _ := Get[*gwv1.Gateway](NewView(m), KindGateway, "infra", "gate")
 		return gw
 	}
-	if ClearedStatus(get(), albGatewayFinalizer) != nil {
+	if ClearedStatus(get(), naming.ALBGatewayFinalizer) != nil {
 		t.Error("ClearedStatus returned a status, although there is nothing to clear")
 	}
 	patch := func(fields any) {
@@ -134,7 +134,7 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 	if gw := get(); gw.Generation != 1 || SameContent(was, gw) || len(StatusOf(gw).(*gwv1.GatewayStatus).Conditions) != 3 {
 		t.Errorf("%+v", gw)
 	}
-	patch(ClearedStatus(get(), albGatewayFinalizer))
+	patch(ClearedStatus(get(), naming.ALBGatewayFinalizer))
 	want := was.Status
 	want.Conditions = append(want.Conditions, metav1.Condition{Type: "Theirs"})
 	if d := cmp.Diff(want, get().Status); d != "" {
@@ -142,8 +142,8 @@ func TestClearedStatusOfAGateway(t *testing.T) {
 	}
 	patch(shown)
 	both := get().DeepCopy()
-	both.Finalizers = append(both.Finalizers, nlbGatewayFinalizer)
-	if ClearedStatus(both, albGatewayFinalizer) != nil {
+	both.Finalizers = append(both.Finalizers, naming.NLBGatewayFinalizer)
+	if ClearedStatus(both, naming.ALBGatewayFinalizer) != nil {
 		t.Error("ClearedStatus would clear the status of the other load balancer")
 	}
 }

@@ -9,24 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Finalizers, annotations and readiness gates that the indexes read.
+// The annotation and the readiness gates that the indexes read.
 const (
-	groupNameAnnotation          = "alb.ingress.kubernetes.io/group.name"
-	ingressFinalizer             = "ingress.k8s.aws/resources"
-	ingressGroupFinalizerPrefix  = "group.ingress.k8s.aws/" // followed by the name of the IngressGroup
-	albGatewayFinalizer          = "gateway.k8s.aws/alb"
-	nlbGatewayFinalizer          = "gateway.k8s.aws/nlb"
-	serviceFinalizer             = "service.k8s.aws/resources"
-	sharedServiceFinalizerPrefix = "group.service.k8s.aws/" // followed by namespace and name of the load balancer, separated by a dot
-	acceleratorFinalizer         = "aga.k8s.aws/resources"
-	readinessGatePrefix          = "target-health.elbv2.k8s.aws/"
-	legacyReadinessGatePrefix    = "target-health.alb.ingress.k8s.aws/"
+	groupNameAnnotation       = annotationPrefix + "group.name"
+	readinessGatePrefix       = "target-health.elbv2.k8s.aws/"
+	legacyReadinessGatePrefix = "target-health.alb.ingress.k8s.aws/"
 )
 
 // stackLabelPrefixes are the prefixes of the labels that identify the stack of a TargetGroupBinding: for Ingresses,
@@ -74,24 +66,10 @@ func IndexValues(index Index, obj Object) []string {
 // finalizerValues returns the finalizers that this controller has added to an object because of a stack, sorted. It omits
 // all other finalizers.
 func finalizerValues(obj Object) []string {
-	var of func(finalizer string) bool
-	switch obj.(type) {
-	case *networkingv1.Ingress:
-		of = func(f string) bool { return f == ingressFinalizer || strings.HasPrefix(f, ingressGroupFinalizerPrefix) }
-	case *corev1.Service:
-		of = func(f string) bool {
-			return f == serviceFinalizer || strings.HasPrefix(f, sharedServiceFinalizerPrefix)
-		}
-	case *gwv1.Gateway:
-		of = func(f string) bool { return f == albGatewayFinalizer || f == nlbGatewayFinalizer }
-	case *aga.GlobalAccelerator:
-		of = func(f string) bool { return f == acceleratorFinalizer }
-	default:
-		return nil
-	}
 	var out []string
 	for _, f := range obj.GetFinalizers() {
-		if of(f) {
+		id, ok := naming.StackOfFinalizer(f, obj.GetNamespace(), obj.GetName())
+		if kind, _ := KindOf(obj); ok && id.Kind.ObjectKind() == kind {
 			out = append(out, f)
 		}
 	}
@@ -107,7 +85,7 @@ func sharedLoadBalancerValues(o *corev1.Service) []string {
 		out = append(out, QualifiedLoadBalancerName(o.Namespace, name))
 	}
 	for _, f := range o.Finalizers {
-		if shared, ok := strings.CutPrefix(f, sharedServiceFinalizerPrefix); ok {
+		if shared, ok := strings.CutPrefix(f, naming.SharedFinalizerPrefix); ok {
 			out = append(out, "", strings.Replace(shared, ".", "/", 1))
 		}
 	}

@@ -70,8 +70,8 @@ type Index string
 
 // The indexes, each with the values under which it lists an object.
 const (
-	// ByFinalizer lists an object under each finalizer that this controller has added to it because of a stack. The kinds in
-	// RootKinds have this index.
+	// ByFinalizer lists an object under each finalizer that this controller has added to it because of a stack. The root kinds
+	// (IsRootKind) have this index.
 	ByFinalizer Index = "finalizer"
 	// IngressByGroupName lists Ingresses under the value of their group.name annotation.
 	IngressByGroupName Index = "group"

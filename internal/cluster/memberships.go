@@ -1,14 +1,13 @@
 package cluster
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// Memberships records which finalizers of stacks the objects of the root kinds (RootKinds) have, and which they had until a
+// Memberships records which finalizers of stacks the objects of the root kinds (IsRootKind) have, and which they had until a
 // client removed them. For example, `kubectl replace` with a manifest without finalizers removes them, and nothing in the
 // cluster then shows that the object has a load balancer. An object has left a stack if a client other than this process
 // removed the finalizer of the stack. Memberships is safe for concurrent use.
@@ -49,7 +48,7 @@ func (m *Memberships) RecordChange(old, new Object) {
 		obj = old
 	}
 	k, _ := KindOf(obj)
-	if !slices.Contains(rootKinds, k) {
+	if !IsRootKind(k) {
 		return
 	}
 	m.mu.Lock()
@@ -150,7 +149,7 @@ func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 func (m *Memberships) ObjectsThatLeft(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.SortedFunc(m.leftByFinalizer.members(finalizer), compareRefs)
+	return slices.SortedFunc(m.leftByFinalizer.members(finalizer), Ref.Compare)
 }
 
 // FinalizersLeftBy returns the finalizers of the stacks that an object has left, sorted.
@@ -197,7 +196,7 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object)
 	for _, obj := range now {
 		m.RecordChange(nil, obj)
 	}
-	slices.SortFunc(gone, compareRefs)
+	slices.SortFunc(gone, Ref.Compare)
 	return gone, leftOut
 }
 
@@ -213,7 +212,7 @@ func (m *Memberships) Text() (text string, changed bool) {
 func (m *Memberships) text() string {
 	var b strings.Builder
 	for _, which := range []membership{finalizerRemovedByOther, finalizerReadding, finalizerPresent, finalizerRemoving} {
-		for _, ref := range slices.SortedFunc(maps.Keys(m.byObject), compareRefs) {
+		for _, ref := range slices.SortedFunc(maps.Keys(m.byObject), Ref.Compare) {
 			for _, f := range slices.Sorted(maps.Keys(m.byObject[ref])) {
 				line := objectText(ref) + " " + f
 				if which == finalizerRemovedByOther || which == finalizerReadding {
@@ -290,11 +289,8 @@ func parseObjectText(text string) (Ref, bool) {
 		kind, rest = KindIngress, text
 	}
 	namespace, name, ok := strings.Cut(rest, "/")
-	return Ref{Kind: kind, Namespace: namespace, Name: name}, ok && slices.Contains(rootKinds, kind)
+	return Ref{Kind: kind, Namespace: namespace, Name: name}, ok && IsRootKind(kind)
 }
-
-// rootKinds is the result of RootKinds, computed once because it is read for each event.
-var rootKinds = RootKinds()
 
 // setMembership sets the state of a finalizer of an object. The caller holds the lock.
 func (m *Memberships) setMembership(ref Ref, finalizer string, to membership) {
@@ -317,8 +313,4 @@ func (m *Memberships) dropMembership(ref Ref, finalizer string) {
 	}
 	m.leftByFinalizer.remove(finalizer, ref)
 	m.changed = true
-}
-
-func compareRefs(a, b Ref) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -35,7 +35,7 @@ type Annotation struct {
 	TooLarge Event
 }
 
-// Finalizer adds a finalizer to an object that is not of a root kind (RootKinds), or removes the finalizer.
+// Finalizer adds a finalizer to an object that is not of a root kind (IsRootKind), or removes the finalizer.
 type Finalizer struct {
 	Ref    Ref
 	Name   string

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // TestUnusedFieldsAreNoEvent checks, for the kinds with the most objects, that SameContent ignores a change of a field that
@@ -70,7 +71,7 @@ func TestUnusedFieldsAreNoEvent(t *testing.T) {
 				"load balancer annotation": set("service.beta.kubernetes.io/aws-load-balancer-scheme", "internal"),
 				"load balancer group":      set("fulcrum.dev/load-balancer-group", "g"),
 				"mistyped prefix":          set("service.beta.kubernets.io/aws-load-balancer-scheme", "internal"),
-				"finalizer":                func(o Object) { o.SetFinalizers([]string{serviceFinalizer}) }, "deletion": leave,
+				"finalizer":                func(o Object) { o.SetFinalizers([]string{naming.ServiceFinalizer}) }, "deletion": leave,
 				"port":       func(o Object) { o.(*corev1.Service).Spec.Ports = []corev1.ServicePort{{Port: 1}} },
 				"class":      func(o Object) { o.(*corev1.Service).Spec.LoadBalancerClass = new("c") },
 				"check port": func(o Object) { o.(*corev1.Service).Spec.HealthCheckNodePort = 1 },
@@ -268,7 +269,7 @@ func TestClassEditedAtOfReducedServices(t *testing.T) {
 		}}}, "")
 	}
 	for range 2 {
-		o := Reduce(svc(serviceFinalizer), "")
+		o := Reduce(svc(naming.ServiceFinalizer), "")
 		if c, f := ClassEditedAt(o), FinalizersEditedAt(o); c.Unix() != 1 || f.Unix() != 2 {
 			t.Errorf("class edited at %s, claimed at %s", c, f)
 		}

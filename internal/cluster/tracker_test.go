@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 func meta(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
@@ -61,10 +62,10 @@ func TestIndexValues(t *testing.T) {
 			Phase: corev1.PodFailed, PodIP: "10.0.0.1"}}, nil},
 		"shared load balancer": {ServiceBySharedLoadBalancer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "g"}}}, []string{"shop/g"}},
 		"load balancers shared, now and before": {ServiceBySharedLoadBalancer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "bank/g"}, Finalizers: []string{sharedServiceFinalizerPrefix + "shop.old", serviceFinalizer}}},
+			Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "bank/g"}, Finalizers: []string{naming.SharedFinalizerPrefix + "shop.old", naming.ServiceFinalizer}}},
 			[]string{"", "bank/g", "shop/old"}},
-		"finalizers of a Service": {ByFinalizer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{sharedServiceFinalizerPrefix + "shop.old", serviceFinalizer, "x"}}},
-			[]string{sharedServiceFinalizerPrefix + "shop.old", serviceFinalizer}},
+		"finalizers of a Service": {ByFinalizer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{naming.SharedFinalizerPrefix + "shop.old", naming.ServiceFinalizer, "x"}}},
+			[]string{naming.SharedFinalizerPrefix + "shop.old", naming.ServiceFinalizer}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -107,16 +107,11 @@ func (t Type) Optional() bool {
 	return slices.Contains([]string{gwV1.Group, gwconfig.GroupVersion.Group, aga.GroupVersion.Group}, t.GVK.Group)
 }
 
-// RootKinds returns the kinds of root objects: those for which the controller creates load balancers or accelerators. A root
-// object has a finalizer for each of its stacks.
-func RootKinds() []Kind {
-	var out []Kind
-	for _, t := range kindTable {
-		if slices.Contains(t.Indexes, ByFinalizer) {
-			out = append(out, t.Kind)
-		}
-	}
-	return out
+// IsRootKind reports whether objects of a kind are root objects: those for which the controller creates load balancers or
+// accelerators. A root object has a finalizer for each of its stacks.
+func IsRootKind(k Kind) bool {
+	typ, _ := TypeOf(k)
+	return slices.Contains(typ.Indexes, ByFinalizer)
 }
 
 // TypeOf returns the type of a kind. It returns false for a kind that the controller does not read.

@@ -163,7 +163,7 @@ func (v *View) Err() error { return v.err }
 
 // Refs returns the objects to which the view has subscribed, sorted.
 func (v *View) Refs() []Ref {
-	return slices.SortedFunc(maps.Keys(v.refs), compareRefs)
+	return slices.SortedFunc(maps.Keys(v.refs), Ref.Compare)
 }
 
 // Queries returns the queries to which the view has subscribed, sorted.

@@ -63,7 +63,7 @@ func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 // claimFinalizer adds the finalizer of a stack to an object. It returns a conflict if the object is being deleted.
 func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer) error {
 	ref := action.Ref
-	root := slices.Contains(cluster.RootKinds(), ref.Kind)
+	root := cluster.IsRootKind(ref.Kind)
 	if root {
 		c.Members.BeginClaim(ref, action.Finalizer)
 	}
@@ -106,7 +106,7 @@ func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinal
 
 // clearStatus removes the load balancer of the stack with the given finalizer from the status of an object.
 func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer string) error {
-	if !slices.Contains(cluster.RootKinds(), ref.Kind) {
+	if !cluster.IsRootKind(ref.Kind) {
 		return nil
 	}
 	obj, err := c.readFromAPIServer(ctx, ref)

@@ -61,8 +61,10 @@ func (o rootObjects) EnqueueDeparted(refs []cluster.Ref) {
 // possibleMembers returns all objects of the kinds that may be members of stacks.
 func (r *Harness) possibleMembers() []cluster.Object {
 	var out []cluster.Object
-	for _, kind := range cluster.RootKinds() {
-		out = append(out, r.Store.All(kind)...)
+	for _, typ := range cluster.Types() {
+		if cluster.IsRootKind(typ.Kind) {
+			out = append(out, r.Store.All(typ.Kind)...)
+		}
 	}
 	return out
 }
