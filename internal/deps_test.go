@@ -146,7 +146,7 @@ var layers = map[string]layer{
 		"internal/cloud/ratelimit", "internal/cloud/sdk", "internal/cloud/services", "internal/cloud/targets", "internal/engine", "internal/engine/bindings"}, corePackages...)},
 	"internal/cloud/checks":   {modulePackages: append([]string{"internal/cloud", "internal/cloud/sdk", "internal/cloud/services", "internal/finding/failure"}, corePackages...), libraries: []string{"github.com/aws/"}},
 	"internal/kube/durations": {isPure: true},
-	"internal/kube": {mayImportAPI: true, modulePackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/cluster/ownership", "internal/engine", "internal/engine/bindings", "internal/engine/repeat"}, corePackages...),
+	"internal/kube": {mayImportAPI: true, modulePackages: append([]string{"internal/finding/failure", "internal/cluster", "internal/cluster/ownership", "internal/engine", "internal/engine/bindings", "internal/engine/repeat", "internal/plan/targets"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/controller/config": {modulePackages: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
 	"internal/controller/queue": {modulePackages: []string{"internal/cluster", "internal/finding/failure", "internal/kube"},

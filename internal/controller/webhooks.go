@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
@@ -23,12 +20,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
 )
-
-const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // addWebhooks adds the server of admission webhooks, which runs on every replica, and its readiness check.
 func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends engine.Frontends) error {
@@ -51,8 +47,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 		return fmt.Errorf("create the client of webhooks: %w", err)
 	}
 	keeper.SelfSubjectReviews = who.SelfSubjectReviews()
-	keeper.Namespace, err = podNamespace()
-	if err != nil {
+	if keeper.Namespace, err = kube.PodNamespace(); err != nil {
 		return err
 	}
 	if keeper.Namespace != "" {
@@ -121,13 +116,4 @@ func (c agentConfigs) AgentConfig(ctx context.Context, namespace string) (*v1bet
 		return nil, nil
 	}
 	return out, err
-}
-
-// podNamespace returns the namespace of the pod, empty outside a cluster.
-func podNamespace() (string, error) {
-	data, err := os.ReadFile(podNamespaceFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the namespace of the pod: %w", err)
-	}
-	return strings.TrimSpace(string(data)), nil
 }

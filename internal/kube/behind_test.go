@@ -11,6 +11,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
@@ -19,7 +20,7 @@ import (
 // writes must be delayed.
 func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 	t.Parallel()
-	binding := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{checkpointAnnotation: "before"}}}
+	binding := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{targets.CheckpointAnnotation: "before"}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "2"}}
 	key, seven := bindings.Key{Namespace: "shop", Name: "web"}, int64(7)
 	for name, write := range map[string]func(n int) bindings.Write{

@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // desiredBinding returns the desired TargetGroupBinding of the step p. known has the IDs of the target group and of the
@@ -143,16 +144,9 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 // withoutCheckpoint returns annotations without those of the checkpoint. The checkpoint changes with each pod, and such a
 // change requires no comparison of the stack.
 func withoutCheckpoint(annotations map[string]string) map[string]string {
-	var out map[string]string
-	for k, v := range annotations {
-		if k == checkpointAnnotation || k == checkpointTimeAnnotation {
-			continue
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[k] = v
-	}
+	out := maps.Clone(annotations)
+	delete(out, targets.CheckpointAnnotation)
+	delete(out, targets.CheckpointTimeAnnotation)
 	return out
 }
 

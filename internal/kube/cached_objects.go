@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -169,13 +170,22 @@ func (h *cachedObjects) removeWatcher() {
 	h.watchers--
 }
 
+// SortedItems returns the items of a list, sorted by namespace and name.
+func SortedItems(list client.ObjectList) ([]cluster.Object, error) {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	return sortObjects(items, "")
+}
+
 // sortObjects returns the objects of a namespace, sorted by namespace and name. An empty namespace selects all objects.
-func sortObjects(found []any, namespace string) ([]cluster.Object, error) {
+func sortObjects[T any](found []T, namespace string) ([]cluster.Object, error) {
 	out := make([]cluster.Object, 0, len(found))
 	for _, obj := range found {
-		o, ok := obj.(cluster.Object)
+		o, ok := any(obj).(cluster.Object)
 		if !ok {
-			return nil, fmt.Errorf("the cache holds a %T", obj)
+			return nil, fmt.Errorf("the list holds a %T", obj)
 		}
 		if namespace == "" || o.GetNamespace() == namespace {
 			out = append(out, o)

@@ -19,15 +19,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 var _ bindings.Cluster = (*Cluster)(nil)
-
-// The annotations with the checkpoint of a TargetGroupBinding, and with the time of the checkpoint in Unix seconds.
-const (
-	checkpointAnnotation     = "elbv2.k8s.aws/checkpoint"
-	checkpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp"
-)
 
 // Change implements bindings.Cluster.
 func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
@@ -96,15 +91,15 @@ func (c *bindingWriter) setCheckpoint(ctx context.Context, w bindings.SetCheckpo
 	if err != nil || b == nil {
 		return err
 	}
-	want := map[string]string{checkpointAnnotation: w.Value, checkpointTimeAnnotation: strconv.FormatInt(w.Time, 10)}
+	want := map[string]string{targets.CheckpointAnnotation: w.Value, targets.CheckpointTimeAnnotation: strconv.FormatInt(w.Time, 10)}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": want}})
 	if err != nil {
 		return err
 	}
 	written := func(live cluster.Object) (bool, error) {
-		return live.GetAnnotations()[checkpointAnnotation] == w.Value, nil
+		return live.GetAnnotations()[targets.CheckpointAnnotation] == w.Value, nil
 	}
-	return c.writeFieldWithoutVersion(ctx, b, "annotation "+checkpointAnnotation, w.Value, written, func() error {
+	return c.writeFieldWithoutVersion(ctx, b, "annotation "+targets.CheckpointAnnotation, w.Value, written, func() error {
 		return ignoreNotFound(c.api.Patch(ctx, b, cluster.MainPart, types.MergePatchType, data))
 	})
 }

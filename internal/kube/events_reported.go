@@ -1,8 +1,6 @@
 package kube
 
 import (
-	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
@@ -49,9 +48,6 @@ type lastingWarning struct {
 	// other clients undo, although runs succeed.
 	outlivesSuccess bool
 }
-
-// requestIDPattern matches the request ID in an AWS error, which is different in each error.
-var requestIDPattern = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
 const (
 	// maxRememberedObjects is the maximum number of objects whose events or writes are recorded. If there are more, all
@@ -128,11 +124,7 @@ func overflowEvent(ref cluster.Ref) cluster.Event {
 
 // eventKeyOf returns the key of an event. The key does not contain AWS request IDs.
 func eventKeyOf(ev cluster.Event) eventKey {
-	text := ev.Message
-	if strings.Contains(strings.ToLower(text), "request") { // few messages have a request ID, and the regular expression is slow
-		text = requestIDPattern.ReplaceAllString(text, "")
-	}
-	return eventKey{ev.Reason, text}
+	return eventKey{ev.Reason, failure.WithoutRequestID(ev.Message)}
 }
 
 // recordName records the name of the Event object that was written for a warning.

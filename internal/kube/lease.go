@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -44,9 +45,18 @@ func LeaseNamespace(configured string) (string, error) {
 	if configured != "" {
 		return configured, nil
 	}
+	namespace, err := PodNamespace()
+	if err == nil && namespace == "" {
+		err = errors.New("--leader-election-namespace is needed outside a cluster")
+	}
+	return namespace, err
+}
+
+// PodNamespace returns the namespace of the pod of this process; "" outside a cluster.
+func PodNamespace() (string, error) {
 	data, err := os.ReadFile(serviceAccountNamespaceFile)
-	if err != nil {
-		return "", fmt.Errorf("--leader-election-namespace is needed outside a cluster: %w", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the namespace of the pod: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -127,7 +127,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	if err != nil || obj == nil {
 		return err
 	}
-	same, err := statusHasFields(obj, p.Fields, unchangedFields)
+	same, err := hasFields(cluster.StatusOf(obj), p.Fields)
 	if err != nil || same {
 		return err
 	}
@@ -137,16 +137,8 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// unchangedFields returns its argument. It is a normalize function for statusHasFields.
-func unchangedFields(fields any) (any, error) { return fields, nil }
-
-// statusHasFields reports whether the status of an object already has the given fields. normalize is applied to the status
-// of the object before the comparison, but not to fields.
-func statusHasFields(obj cluster.Object, fields any, normalize func(any) (any, error)) (bool, error) {
-	status, err := normalize(cluster.StatusOf(obj))
-	if err != nil {
-		return false, err
-	}
+// hasFields reports whether a status already has the given fields.
+func hasFields(status, fields any) (bool, error) {
 	have, err := json.Marshal(status)
 	if err != nil {
 		return false, err
@@ -169,7 +161,13 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 	if err != nil {
 		return err
 	}
-	written := func(live cluster.Object) (bool, error) { return statusHasFields(live, content, comparableFields) }
+	written := func(live cluster.Object) (bool, error) {
+		status, err := comparableFields(cluster.StatusOf(live))
+		if err != nil {
+			return false, err
+		}
+		return hasFields(status, content)
+	}
 	return c.writeFieldWithoutVersion(ctx, obj, "status", content, written, func() error {
 		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.StatusPart, types.MergePatchType, data))
 	})

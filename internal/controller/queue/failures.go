@@ -2,22 +2,19 @@ package queue
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// requestIDPattern matches the request ID in an AWS error, which differs for each call.
-var requestIDPattern = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
-
 // failureText returns the text by which errors are compared: the beginning of the error without request IDs.
 func failureText(err error) string {
-	text := requestIDPattern.ReplaceAllString(err.Error(), "")
+	text := failure.WithoutRequestID(err.Error())
 	return text[:min(len(text), maxComparedBytes)]
 }
 

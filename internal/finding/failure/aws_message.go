@@ -53,6 +53,17 @@ func CleanMessage(words string) string {
 	return TruncateBytes(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)
 }
 
+// requestIDPattern matches the request ID in an AWS error, which is different in each response.
+var requestIDPattern = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
+
+// WithoutRequestID returns a text without AWS request IDs, so that equal errors have equal texts.
+func WithoutRequestID(text string) string {
+	if !strings.Contains(strings.ToLower(text), "request") { // few texts have a request ID, and the regular expression is slow
+		return text
+	}
+	return requestIDPattern.ReplaceAllString(text, "")
+}
+
 // TruncateBytes shortens a text to at most most bytes, without cutting a character, and appends "…" to a shortened text.
 func TruncateBytes(s string, most int) string {
 	if len(s) <= most {

@@ -2,7 +2,6 @@ package bindingplan
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
@@ -67,9 +67,6 @@ func withCondition(list []metav1.Condition, c metav1.Condition) ([]metav1.Condit
 	return out, old != c
 }
 
-// requestIDPattern matches the request ID in an AWS error. The request ID is different in each response.
-var requestIDPattern = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
-
 // maxMessageBytes is the maximum length, in bytes, that Kubernetes permits for the message of a condition.
 const maxMessageBytes = 32768
 
@@ -93,7 +90,7 @@ func firstError(l finding.List) (finding.Finding, bool) {
 // stableMessage returns a message without request ID and with the maximum length of a condition message. The same fault must
 // have the same message, because each write of a status triggers another run.
 func stableMessage(s string) string {
-	s = requestIDPattern.ReplaceAllString(s, "")
+	s = failure.WithoutRequestID(s)
 	return strings.ToValidUTF8(s[:min(len(s), maxMessageBytes)], "")
 }
 
