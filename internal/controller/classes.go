@@ -48,7 +48,7 @@ type classReconciler struct {
 func ClassController(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Controller[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
 	return queue.Controller[cluster.Ref]{
-		Name: classControllerName, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s,
+		Name: classControllerName, Triggers: s.triggers, Reconciler: s,
 	}
 }
 

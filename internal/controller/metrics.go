@@ -107,7 +107,9 @@ var throttleCodes = map[string]bool{
 
 // CountCall counts a call. A call with status "0", which has no answer, counts only in fulcrum_aws_calls_total.
 func (m *Metrics) CountCall(c Call) {
-	if m.countCause(c); c.Status == "0" {
+	result := c.result()
+	m.callsByCause.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
+	if c.Status == "0" {
 		return
 	}
 	labels := []string{c.Service, c.Operation, c.Status, c.Code}
@@ -115,10 +117,9 @@ func (m *Metrics) CountCall(c Call) {
 	m.callTime.WithLabelValues(c.Service, c.Operation).Observe(c.Duration.Seconds())
 	m.retries.WithLabelValues(c.Service, c.Operation).Observe(float64(max(c.Attempts-1, 0)))
 	switch {
-	case c.Code == "":
-	case c.isDenied():
+	case result == "denied":
 		m.deniedCalls.WithLabelValues(labels...).Inc()
-	case throttleCodes[c.Code]:
+	case result == "throttled":
 		m.throttledCalls.WithLabelValues(labels...).Inc()
 	case strings.Contains(c.Code, "LimitExceeded"):
 		m.quotaRefusals.WithLabelValues(labels...).Inc()
@@ -187,28 +188,21 @@ func (m *Metrics) RecordWait(controller, priority string, d time.Duration) {
 	m.queueTime.WithLabelValues(controller, priority).Observe(d.Seconds())
 }
 
-// countCause counts a call by its cause and result.
-func (m *Metrics) countCause(c Call) {
-	result := "ok"
+// result returns the value of the label result of fulcrum_aws_calls_total.
+func (c Call) result() string {
 	switch {
 	case c.Status == "0" || c.Status == "":
-		result = "unanswered"
+		return "unanswered"
 	case c.Code == "":
-	case c.isDenied():
-		result = "denied"
+		return "ok"
+	case c.Status == "401", c.Status == "403", c.Code == "AccessDeniedException", c.Code == "AuthFailure":
+		return "denied"
 	case throttleCodes[c.Code]:
-		result = "throttled"
+		return "throttled"
 	case strings.Contains(c.Code, "LimitExceeded"), strings.HasPrefix(c.Code, "TooMany"):
-		result = "quota"
-	default:
-		result = "refused"
+		return "quota"
 	}
-	m.callsByCause.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
-}
-
-// isDenied reports whether the call failed because a permission is missing.
-func (c Call) isDenied() bool {
-	return c.Status == "401" || c.Status == "403" || c.Code == "AccessDeniedException" || c.Code == "AuthFailure"
+	return "refused"
 }
 
 // countDrift counts a resource that has drifted.

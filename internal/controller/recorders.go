@@ -15,14 +15,10 @@ import (
 
 // stackRecorder records the runs of stacks for triggers, metrics and logs. It implements engine.Recorder.
 type stackRecorder struct {
-	engine.NoRecorder
-	triggers *queue.Triggers[model.StackID]
-	metrics  *Metrics
-	log      logr.Logger
+	stackReadRecorder
+	metrics *Metrics
+	log     logr.Logger
 }
-
-// RecordView implements engine.Recorder.
-func (r stackRecorder) RecordView(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
 
 // RecordPhase implements engine.Recorder.
 func (r stackRecorder) RecordPhase(k model.Kind, phase string, took time.Duration) {
@@ -42,16 +38,10 @@ func (r stackRecorder) RecordDrift(_ model.StackID, kind plan.ResourceKind, mode
 
 // bindingRecorder records the runs of bindings for triggers, metrics and logs. It implements bindings.Recorder.
 type bindingRecorder struct {
-	triggers *queue.Triggers[bindings.Key]
-	metrics  *Metrics
-	log      logr.Logger
+	bindingReadRecorder
+	metrics *Metrics
+	log     logr.Logger
 }
-
-// RecordView implements bindings.Recorder.
-func (r bindingRecorder) RecordView(k bindings.Key, v *cluster.View) { r.triggers.RecordReads(k, v) }
-
-// RecordGone implements bindings.Recorder.
-func (r bindingRecorder) RecordGone(k bindings.Key) { r.triggers.Forget(k) }
 
 // RecordPhase implements bindings.Recorder.
 func (r bindingRecorder) RecordPhase(phase string, took time.Duration) {
@@ -76,25 +66,28 @@ func (r bindingRecorder) RecordDrift(kind string, mode engine.DriftMode) {
 	r.metrics.countDrift(kind, mode)
 }
 
-// shadowRecorder records what plans in shadow mode have read, so that a change of an object triggers a new plan.
-type shadowRecorder struct {
+// stackReadRecorder records what runs of stacks have read, so that a change of an object triggers a new run. In shadow mode
+// nothing else is recorded.
+type stackReadRecorder struct {
 	engine.NoRecorder
 	triggers *queue.Triggers[model.StackID]
 }
 
 // RecordView implements engine.Recorder.
-func (r shadowRecorder) RecordView(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
+func (r stackReadRecorder) RecordView(id model.StackID, v *cluster.View) {
+	r.triggers.RecordReads(id, v)
+}
 
-// shadowBindingRecorder is shadowRecorder for bindings.
-type shadowBindingRecorder struct {
+// bindingReadRecorder is stackReadRecorder for bindings.
+type bindingReadRecorder struct {
 	bindings.NoRecorder
 	triggers *queue.Triggers[bindings.Key]
 }
 
 // RecordView implements bindings.Recorder.
-func (r shadowBindingRecorder) RecordView(k bindings.Key, v *cluster.View) {
+func (r bindingReadRecorder) RecordView(k bindings.Key, v *cluster.View) {
 	r.triggers.RecordReads(k, v)
 }
 
 // RecordGone implements bindings.Recorder.
-func (r shadowBindingRecorder) RecordGone(k bindings.Key) { r.triggers.Forget(k) }
+func (r bindingReadRecorder) RecordGone(k bindings.Key) { r.triggers.Forget(k) }

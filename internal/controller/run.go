@@ -18,6 +18,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
@@ -135,14 +136,14 @@ func Run(ctx context.Context, s Setup) error {
 	if err := addPersistence(s, mgr, leading, source, cl, book, fence, rootKindsOf(frontends), &st); err != nil {
 		return err
 	}
-	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
+	st.Workers = max(s.Config.Workers.Ingress, 1)
 	st.BackOff = newStackBackOff(s.Config)
 	for kind, n := range map[model.Kind]int{
 		model.Service: s.Config.Workers.Service, model.ALBGateway: s.Config.Workers.ALBGateway, model.NLBGateway: s.Config.Workers.NLBGateway,
 		model.GlobalAccelerator: s.Config.Workers.Accelerator,
 	} {
 		if frontends[kind] != nil {
-			st.Workers += config.AtLeastOne(n)
+			st.Workers += max(n, 1)
 		}
 	}
 	lines := s.Log.WithName("controllers")
@@ -152,7 +153,7 @@ func Run(ctx context.Context, s Setup) error {
 	bc := BindingConfig(s.Config, aws.VPC, fence)
 	bc.Cloud, bc.Silence, bc.Cluster, bc.Clock = aws.Targets, aws.Silence, cl, clock.RealClock{}
 	tg, bound := BindingController(bc, cl, metrics, deploy)
-	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
+	tg.Workers, tg.BackOff = s.Config.Workers.Binding, queue.ExponentialBackOff[bindings.Key](durations.FirstDelay, s.Config.Targets.MaxBackoff)
 	if err := tg.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {
 		return err
 	}
@@ -163,31 +164,28 @@ func Run(ctx context.Context, s Setup) error {
 		}
 	}
 	gc := ClassController(s.Config, cl, metrics, fence, clock.RealClock{}, versions)
-	gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
+	gc.Workers = s.Config.Workers.GatewayClass
 	if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
 		return err
 	}
 	isRead := func(r cluster.Ref) bool { return st.Triggers.IsRead(r) || gc.Triggers.IsRead(r) }
-	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), bound.SyncRules, lines.WithName(bindingControllerName))
-	})); err != nil {
-		return err
-	}
-	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return RepeatEvents(ctx, cl.RepeatEvents)
-	})); err != nil {
-		return err
+	runnables := []manager.Runnable{
+		manager.RunnableFunc(func(ctx context.Context) error {
+			return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), bound.SyncRules, lines.WithName(bindingControllerName))
+		}),
+		manager.RunnableFunc(func(ctx context.Context) error { return RepeatEvents(ctx, cl.RepeatEvents) }),
+		allReplicasRunnable{manager.RunnableFunc(func(ctx context.Context) error {
+			return dropUnusedSecrets(ctx, source, secrets, isRead)
+		})},
 	}
 	if v, ok := aws.Stacks.(DriftReader); ok && s.Config.Drift != config.DriftOff {
 		watch := DriftWatch(v, bound, lines.WithName("drift"))
-		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		runnables = append(runnables, manager.RunnableFunc(func(ctx context.Context) error {
 			if source.WaitForSync(ctx) == nil {
 				watch.Run(ctx)
 			}
 			return nil
-		})); err != nil {
-			return err
-		}
+		}))
 	}
 	if aws, ok := aws.Stacks.(OwnedLister); ok {
 		find := func(ctx context.Context) ([]Orphan, error) {
@@ -195,16 +193,14 @@ func Run(ctx context.Context, s Setup) error {
 			enqueueOrphanAccelerators(found, st.Enqueuer.Enqueue)
 			return found, err
 		}
-		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		runnables = append(runnables, manager.RunnableFunc(func(ctx context.Context) error {
 			return watchOrphans(ctx, source.WaitForSync, find, metrics, lines.WithName("orphans"))
-		})); err != nil {
+		}))
+	}
+	for _, r := range runnables {
+		if err := mgr.Add(r); err != nil {
 			return err
 		}
-	}
-	if err := mgr.Add(allReplicasRunnable{manager.RunnableFunc(func(ctx context.Context) error {
-		return dropUnusedSecrets(ctx, source, secrets, isRead)
-	})}); err != nil {
-		return err
 	}
 	return mgr.Start(ctx)
 }

@@ -55,17 +55,17 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 	m.shadow.Store(s)
 	sc.Fence, bc.Fence = ShadowFence, ShadowFence
 	triggers := StackTriggers(sc.Cluster, sc.Frontends, nil)
-	sc.Recorder, sc.Checkpoints, sc.Secrets = shadowRecorder{triggers: triggers}, nil, nil
+	sc.Recorder, sc.Checkpoints, sc.Secrets = stackReadRecorder{triggers: triggers}, nil, nil
 	s.engine = engine.New(sc)
 	bound := queue.NewTriggers(sc.Cluster, []cluster.Kind{cluster.KindBinding}, BindingChanges{})
-	bc.Recorder = shadowBindingRecorder{triggers: bound}
+	bc.Recorder = bindingReadRecorder{triggers: bound}
 	s.bindings = bindings.New(bc)
 	return s,
 		queue.Controller[model.StackID]{
-			Name: model.Ingress.ControllerName(), MaxDelay: durations.MaxDelay, Triggers: triggers, Reconciler: shadowStackReconciler{shadow: s, triggers: triggers},
+			Name: model.Ingress.ControllerName(), Triggers: triggers, Reconciler: shadowStackReconciler{shadow: s, triggers: triggers},
 		},
 		queue.Controller[bindings.Key]{
-			Name: bindingControllerName, MaxDelay: durations.MaxDelay, Triggers: bound, Reconciler: shadowBindingReconciler{shadow: s, triggers: bound},
+			Name: bindingControllerName, Triggers: bound, Reconciler: shadowBindingReconciler{shadow: s, triggers: bound},
 		}
 }
 

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
@@ -32,7 +31,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	shadow, stacks, bound := NewShadow(engine.Config{
 		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(withDiscoveredSettings(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Clock: clock.RealClock{},
 	}, bc, metrics)
-	stacks.Workers, bound.Workers = config.AtLeastOne(s.Config.Workers.Ingress), config.AtLeastOne(s.Config.Workers.Binding)
+	stacks.Workers, bound.Workers = s.Config.Workers.Ingress, s.Config.Workers.Binding
 	lines := s.Log.WithName("shadow")
 	if err := stacks.Add(mgr, source, withEndpointKind(s.Config, StackKinds()), lines); err != nil {
 		return err

@@ -148,14 +148,14 @@ func StackController(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.L
 	s := &stackReconciler{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
 	aws := cfg.Cloud
-	cfg.Recorder = stackRecorder{triggers: s.triggers, metrics: m, log: log}
+	cfg.Recorder = stackRecorder{stackReadRecorder{triggers: s.triggers}, m, log}
 	cfg.Cloud = &clusterNameCheck{Cloud: aws, clusterName: cfg.Options.Cluster, log: log}
 	s.engine = engine.New(cfg)
 	if v, ok := aws.(DriftReader); ok && s.engine.Drift != engine.IgnoreDrift {
 		v.SetDriftNotifier(s)
 	}
 	return queue.Controller[model.StackID]{
-		Name: model.Ingress.ControllerName(), MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
+		Name: model.Ingress.ControllerName(), Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
 	}
 }
 

@@ -74,7 +74,7 @@ func BindingController(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log lo
 	enqueuer := &queue.Enqueuer[bindings.Key]{}
 	r := &bindingReconciler{metrics: m}
 	triggers := queue.NewTriggers(cl, []cluster.Kind{cluster.KindBinding}, r)
-	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: triggers, metrics: m, log: log}, enqueuer
+	cfg.Recorder, cfg.Queue = bindingRecorder{bindingReadRecorder{triggers: triggers}, m, log}, enqueuer
 	r.reconciler = bindings.New(cfg)
 	return queue.Controller[bindings.Key]{Name: bindingControllerName, Triggers: triggers, Reconciler: r, Enqueuer: enqueuer, Metrics: m}, r.reconciler
 }

@@ -38,13 +38,7 @@ func (v *Versions) Get() map[string]string {
 }
 
 // Set replaces the versions. nil means that they cannot be read.
-func (v *Versions) Set(found map[string]string) {
-	if found == nil {
-		v.found.Store(nil)
-		return
-	}
-	v.found.Store(&found)
-}
+func (v *Versions) Set(found map[string]string) { v.found.Store(&found) }
 
 // versionsWatch reads the versions of the Gateway API periodically, and reconciles all GatewayClasses when they have
 // changed.

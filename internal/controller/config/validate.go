@@ -116,9 +116,6 @@ func (c Config) SecretsLabel() (key, value string, ok bool) {
 	return key, value, ok && key != "" && value != ""
 }
 
-// AtLeastOne returns the number of workers for n, the value of a flag. It returns 1 if n is zero or less.
-func AtLeastOne(n int) int { return max(n, 1) }
-
 // validate returns the first error of the addresses and ports on which the process listens.
 func (s Serving) validate() error {
 	for _, x := range []struct{ flag, value string }{

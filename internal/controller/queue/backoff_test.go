@@ -9,7 +9,7 @@ import (
 
 // TestMaximumBackOffIsAtLeastTheFirstDelay checks that the maximum back-off is never below the first delay.
 func TestMaximumBackOffIsAtLeastTheFirstDelay(t *testing.T) {
-	if got := (Controller[string]{MaxDelay: time.Millisecond}).backOff().When("a"); got != durations.FirstDelay {
+	if got := ExponentialBackOff[string](durations.FirstDelay, time.Millisecond).When("a"); got != durations.FirstDelay {
 		t.Errorf("waits %s", got)
 	}
 }

@@ -22,10 +22,9 @@ import (
 // Controller is one controller: a work queue of items with its Reconciler.
 type Controller[K comparable] struct {
 	// Name is the name of the controller in logs and metrics.
-	Name     string
-	Workers  int
-	MaxDelay time.Duration // longest back-off after failures
-	// BackOff, if not nil, replaces the exponential back-off up to MaxDelay.
+	Name    string
+	Workers int // 1 if zero or less
+	// BackOff is the back-off after failures; nil: exponential, up to durations.MaxDelay.
 	BackOff    workqueue.TypedRateLimiter[K]
 	Triggers   *Triggers[K]
 	Reconciler Reconciler[K]
@@ -119,9 +118,12 @@ func (l Controller[K]) Start(ctx context.Context, src Source, kinds []cluster.Ki
 
 // options returns the options for controller-runtime.
 func (l Controller[K]) options(log logr.Logger) controller.TypedOptions[K] {
+	if l.BackOff == nil {
+		l.BackOff = ExponentialBackOff[K](durations.FirstDelay, durations.MaxDelay)
+	}
 	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
-		RateLimiter:             l.backOff(),
+		RateLimiter:             l.BackOff,
 		Reconciler:              reconcile.TypedFunc[K](l.reconcile),
 		LogConstructor:          func(k *K) logr.Logger { return l.Logger(log, k) },
 	}

@@ -22,7 +22,7 @@ func (p *process) startWorkers(workers int) (stop func()) {
 	stacks := controller.StackController(p.engineConfig, p.k8s, metrics, p.harness.opt.Log)
 	stacks.Workers = workers
 	fill, reconciler := controller.BindingController(p.bindingConfig, p.k8s, metrics, p.harness.opt.Log)
-	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
+	fill.Workers = workers
 	ctx, stopping := context.WithCancel(p.ctx)
 	var running sync.WaitGroup
 	p.stopWorkers = func() {
