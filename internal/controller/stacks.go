@@ -239,7 +239,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	}
 	log.V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	switch held := countErrors(out.Findings); {
+	switch held := out.Findings.CountErrors(); {
 	case out.Changed && out.Done && held == 0:
 		log.Info("applied plan")
 	case out.Changed && held > 0:
@@ -263,16 +263,6 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 		return queue.NextRun{After: out.RetryAfter}, err
 	}
 	return queue.NextRun{After: out.RetryAfter, Idle: out.Idle}, nil
-}
-
-// countErrors returns the number of findings with the severity Error. Each of them holds a part of the desired state.
-func countErrors(l finding.List) (n int) {
-	for _, f := range l {
-		if f.Severity == finding.Error {
-			n++
-		}
-	}
-	return n
 }
 
 // errorCategories returns the values of the label error_category for a run, sorted and each once. A finding that blocks a

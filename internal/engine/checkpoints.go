@@ -59,7 +59,7 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 		return
 	}
 	nothingLive := len(out.LiveLoadBalancers) == 0 && (out.Stack.Accelerator == nil || len(out.Plan.KnownIDs) == 0)
-	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.HasRetainedParts || out.Stack.IsEmpty() || nothingLive || countErrors(out.Findings) > countErrors(found.Sorted()) {
+	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.HasRetainedParts || out.Stack.IsEmpty() || nothingLive || out.Findings.CountErrors() > found.Sorted().CountErrors() {
 		digest = ""
 	}
 	e.Checkpoints.Note(out.ID, digest)
@@ -81,14 +81,4 @@ func (r *execution) forgetCheckpoints() {
 			r.checkpointWrites.Add(r.e.Checkpoints.Forget(id))
 		}
 	}
-}
-
-// countErrors returns the number of findings that are errors.
-func countErrors(found finding.List) (n int) {
-	for _, f := range found {
-		if isError(f) {
-			n++
-		}
-	}
-	return n
 }

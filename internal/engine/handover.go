@@ -110,7 +110,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 		return
 	}
 	d.Findings = append(d.Findings, found...).Sorted()
-	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
+	if d.Stack.DryRun || found.CountErrors() == 0 {
 		return
 	}
 	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Kind != handover.TakeOverNotAllowed // an event ends TakeOverNotAllowed

@@ -277,7 +277,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		stack, ofRelation := r.withRelation(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
-		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
+		if options.StrictGroups && !stack.Held.Everything && found.CountErrors()+more.CountErrors() > 0 {
 			stack.Held.Everything = true
 			p, _ = planner.Make(stack, have, options, memory)
 		}
@@ -294,7 +294,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		}
 		e.recordPhase(stack.ID.Kind, PlanPhase, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
-		d.Findings, d.MissingInAWS = slices.Concat(found, more, ofRelation).Sorted(), slices.ContainsFunc(more, isError)
+		d.Findings, d.MissingInAWS = slices.Concat(found, more, ofRelation).Sorted(), more.CountErrors() > 0
 		var added bool
 		if questions, added = addQuestions(questions, append(p.Questions, rights...)); !added {
 			r.holdUnlessAdmitted(&d)
@@ -319,9 +319,6 @@ func (e *Engine) addWithdrawnParts(v *cluster.View, id model.StackID, have *obse
 	have.Facts.Withdrawn = &withdrawn
 	return questions, v.Err()
 }
-
-// isError reports whether a finding is an error, not a warning.
-func isError(f finding.Finding) bool { return f.Severity == finding.Error }
 
 // Reconcile changes AWS to the desired state of one stack, as far as this is possible now. Errors of users and of single
 // steps are in the outcome; err is not nil only if the run failed as a whole.

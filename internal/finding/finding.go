@@ -170,8 +170,18 @@ func (l List) WidestReach() Reach {
 	return r
 }
 
+// CountErrors returns the number of findings that are errors.
+func (l List) CountErrors() (n int) {
+	for _, f := range l {
+		if f.Severity == Error {
+			n++
+		}
+	}
+	return n
+}
+
 // HoldsStack reports whether the findings hold the whole stack. This is so if a finding has BlocksStack, or if strict is
 // true and a finding is an error.
 func (l List) HoldsStack(strict bool) bool {
-	return l.WidestReach() == BlocksStack || strict && slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
+	return l.WidestReach() == BlocksStack || strict && l.CountErrors() > 0
 }

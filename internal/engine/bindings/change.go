@@ -1,11 +1,5 @@
 package bindings
 
-import (
-	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
-)
-
 // ChangeKind is the kind of a Change in AWS.
 type ChangeKind int
 
@@ -33,23 +27,11 @@ func (r *Reconciler) noteChange(k ChangeKind, resource string, items []string) {
 	}
 }
 
-func targetIdentities(list []*observed.Target) (out []string) {
-	for _, t := range list {
-		out = append(out, targets.IdentityOf(t))
-	}
-	return out
-}
-
-func endpointIdentities(list []targets.Endpoint) (out []string) {
-	for _, e := range list {
-		out = append(out, e.Identity())
-	}
-	return out
-}
-
-func ruleTexts(list []model.IngressRule) (out []string) {
-	for _, r := range list {
-		out = append(out, r.String())
+// textsOf returns the text of each element of a list.
+func textsOf[T any](list []T, text func(T) string) []string {
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = text(x)
 	}
 	return out
 }

@@ -55,10 +55,7 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 		if len(list) > 0 {
 			e.registration = e.registration.forTargetGroupOf(described)
 			e.registration.targets, e.registration.writtenAt = e.registration.targets.WithEndpoints(list), at.now
-			ids := make([]string, len(list))
-			for i, t := range list {
-				ids[i] = t.ID
-			}
+			ids := textsOf(list, func(t targets.Endpoint) string { return t.ID })
 			e.flappingTargets = e.flappingTargets.noteRegistered(ids, at.now)
 		}
 		return e
@@ -69,10 +66,9 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		e.leavingSince = maps.Clone(e.leavingSince)
-		ids := make([]string, len(list))
-		for i, t := range list {
-			delete(e.leavingSince, t.ID)
-			ids[i] = t.ID
+		ids := textsOf(list, func(t *observed.Target) string { return t.ID })
+		for _, id := range ids {
+			delete(e.leavingSince, id)
 		}
 		e.flappingTargets = e.flappingTargets.noteDeregistered(ids, at.now)
 		if e.registration.isFor(described) {

@@ -45,8 +45,8 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 		case err == nil:
 			p.markChanged()
 			p.r.memory.note(p.key, noteDeregistered(f.CompletedBinding, chunk))
-			p.r.noteChange(TargetsDeregistered, arn, targetIdentities(chunk))
-			p.reportRestored(ctx, f.StoredBinding, targetIdentities(chunk))
+			p.r.noteChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
+			p.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
 		case failure.PostponedFor(err) > 0:
 			// Subscribe to the pods, because the call becomes more urgent when one of them ends or its address is reused.
 			late := slices.Concat(append(queue, chunk)...)
@@ -106,8 +106,8 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.out.RegisteredCount += len(chunk)
 			p.out.RegisteredAt = p.r.Clock.Now()
 			p.r.memory.note(p.key, noteRegistered(f.CompletedBinding, chunk))
-			p.r.noteChange(TargetsRegistered, arn, endpointIdentities(chunk))
-			p.reportRestored(ctx, f.StoredBinding, endpointIdentities(chunk))
+			p.r.noteChange(TargetsRegistered, arn, textsOf(chunk, targets.Endpoint.Identity))
+			p.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.Endpoint.Identity))
 			continue
 		}
 		class := p.r.Cloud.Class(err)

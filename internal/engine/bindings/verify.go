@@ -79,10 +79,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 
 // reportRestored reports the drift of the targets with these identities, which the run has just restored.
 func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
-	canonical := make([]string, 0, len(identities))
-	for _, id := range identities {
-		canonical = append(canonical, targets.CanonicalIdentity(id))
-	}
+	canonical := textsOf(identities, targets.CanonicalIdentity)
 	var d targetDrift
 	p.r.memory.noteIfKnown(p.key, func(e entry, _ moment) entry {
 		d, e.registration.drift = e.registration.drift.split(canonical)
