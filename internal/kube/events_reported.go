@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -89,7 +90,7 @@ func (e *eventFilter) recordNewEvent(uid types.UID, ev cluster.Event, at time.Ti
 	if len(h.records) >= maxWarningsPerObject || h.writes >= maxWarningsPerObject {
 		return ev, eventRecord{}, false
 	}
-	if len(h.records) == maxWarningsPerObject-1 {
+	if max(len(h.records), h.writes) == maxWarningsPerObject-1 {
 		ev = overflowEvent(ev.Ref)
 	}
 	r := &eventRecord{count: 1, first: at, last: at}
@@ -166,9 +167,7 @@ func (e *eventFilter) forgetWarnings(uid types.UID, lasting map[eventKey]bool) {
 			}
 		}
 	}
-	if h.records = retained; len(retained) == 0 {
-		delete(e.histories, uid)
-	}
+	h.records = retained // the history stays, because it counts the writes of this hour
 }
 
 // removeRecord removes the record of an event that could not be written.
@@ -212,10 +211,13 @@ type dueWarning struct {
 }
 
 // takeDueWarnings returns at most limit lasting warnings whose events must be updated now, and records that they were
-// updated.
+// updated. It removes the histories that have no effect any more.
 func (e *eventFilter) takeDueWarnings(at time.Time, limit int) (out []dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	maps.DeleteFunc(e.histories, func(_ types.UID, h *eventHistory) bool {
+		return len(h.records) == 0 && at.Sub(h.hourStart) >= durations.EventRetention
+	})
 	for _, warnings := range e.lastingWarnings {
 		for _, l := range warnings {
 			if len(out) == limit {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,51 @@ func TestEventsOfOneObjectAreBounded(t *testing.T) {
 	now = now.Add(durations.EventRetention)
 	if n := write("c", 500); n != maxWarningsPerObject {
 		t.Errorf("%d events of other faults after a while", n)
+	}
+}
+
+// TestWarningsOfAnObjectThatIsRepeatedlyCorrectedAreBounded checks that the limit of warnings in an hour also holds for an
+// object whose faults a user corrects and makes again, and that the last of these events is the overflowEvent.
+func TestWarningsOfAnObjectThatIsRepeatedlyCorrectedAreBounded(t *testing.T) {
+	ing := newIngress()
+	ing.UID = "web"
+	_, m := newTestCluster(t, ing)
+	now := time.Unix(1700000000, 0)
+	c := New(m, MemoryAPI{m}, testclock.FromVariable(&now))
+	edit := func(n int) (messages []string) {
+		t.Helper()
+		for i := range 10 * maxWarningsPerObject / n {
+			now = now.Add(time.Second)
+			success := cluster.Event{Ref: cluster.RefOf(ing), Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"}
+			var faults []cluster.Patch
+			for j := range n {
+				faults = append(faults, cluster.Event{Ref: cluster.RefOf(ing), Warning: true, Reason: "R", Message: fmt.Sprint("fault ", i, " ", j)})
+			}
+			for _, patches := range [][]cluster.Patch{faults, {success}} {
+				if err := c.Write(t.Context(), patches); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		c.RepeatEvents(t.Context())
+		for _, o := range m.All("Event") {
+			if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && !e.LastTimestamp.Time.Before(now.Add(-durations.EventRetention)) {
+				messages = append(messages, e.Message)
+			}
+		}
+		return messages
+	}
+	for range 2 {
+		got := edit(5)
+		more := slices.ContainsFunc(got, func(m string) bool { return strings.HasPrefix(m, "MoreFindings: ") })
+		if len(got) != maxWarningsPerObject || !more {
+			t.Errorf("%d warnings in an hour, MoreFindings %t", len(got), more)
+		}
+		now = now.Add(2 * durations.EventRetention)
+	}
+	c.RepeatEvents(t.Context())
+	if n := len(c.events.histories); n != 0 {
+		t.Errorf("%d histories are remembered", n)
 	}
 }
 
