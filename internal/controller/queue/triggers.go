@@ -1,6 +1,9 @@
 package queue
 
 import (
+	"cmp"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -129,10 +132,9 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	}
 	belongs := func(obj cluster.Object) *cluster.View {
 		v := t.cluster.View()
-		note(t.changes.Items(v, obj))
-		if err := v.Err(); err != nil && fault == nil {
-			fault = err
-		}
+		keys, err := t.itemsOf(v, obj)
+		note(keys)
+		fault = cmp.Or(fault, err)
 		return v
 	}
 
@@ -152,9 +154,7 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 		}
 		v := t.cluster.View()
 		obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
-		if err != nil && fault == nil {
-			fault = err
-		}
+		fault = cmp.Or(fault, err)
 		if obj == nil {
 			continue
 		}
@@ -179,4 +179,15 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 		r.changes = append(r.changes, change)
 	}
 	return out, fault
+}
+
+// itemsOf returns the items that an object belongs to. A panic becomes an error: in the goroutine of an informer it would end
+// the process, and again after each restart. The items that have read the object are enqueued nevertheless.
+func (t *Triggers[K]) itemsOf(v *cluster.View, obj cluster.Object) (keys []K, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("items of %s: panic: %v\n%s", cluster.RefOf(obj), p, debug.Stack())
+		}
+	}()
+	return t.changes.Items(v, obj), v.Err()
 }
