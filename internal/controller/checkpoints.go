@@ -23,8 +23,8 @@ type TextStore interface {
 // compares all stacks with AWS at the start. A failed write may also delay such a comparison. Therefore Checkpoints logs the
 // first of several failures in a row, and repeats a failed write with a back-off.
 type Checkpoints struct {
-	Book  *checkpoint.Registry
-	Store TextStore
+	Registry *checkpoint.Registry
+	Store    TextStore
 	// Fence, if not nil, prevents a process that has lost its lease from overwriting the checkpoints of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
@@ -39,16 +39,16 @@ type Checkpoints struct {
 	retryDelay time.Duration
 }
 
-// Load reads the stored checkpoints into Book. It must be called after this process has become the leader, because the
+// Load reads the stored checkpoints into Registry. It must be called after this process has become the leader, because the
 // previous leader writes until then, and before the first stack is reconciled.
 func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
 		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "all load balancers are compared with AWS immediately")
-		c.Book.BeginUnavailable()
+		c.Registry.BeginUnavailable()
 		return
 	}
-	stacks, leftOut := c.Book.Begin(text)
+	stacks, leftOut := c.Registry.Begin(text)
 	c.Log.Info("read checkpoints", "loadBalancers", stacks)
 	if leftOut > 0 {
 		c.Log.Info("ignored checkpoints of another version", "lines", leftOut, "effect", "their load balancers are compared with AWS immediately")
@@ -66,12 +66,12 @@ func (c *Checkpoints) Save(ctx context.Context) {
 		return
 	}
 	c.retryDelay = min(max(2*c.retryDelay, durations.StoreWriteCost), durations.RequestTimeout)
-	c.retryTimer = time.AfterFunc(c.retryDelay, c.Book.RequestWrite)
+	c.retryTimer = time.AfterFunc(c.retryDelay, c.Registry.RequestWrite)
 }
 
 // save writes the checkpoints if they have changed and the fence permits it.
 func (c *Checkpoints) save(ctx context.Context) error {
-	return c.Book.Save(func(text string) error {
+	return c.Registry.Save(func(text string) error {
 		if c.Fence != nil {
 			if err := c.Fence.Fence(); err != nil {
 				return fmt.Errorf("write checkpoints: %w", err)
@@ -90,7 +90,7 @@ func (c *Checkpoints) save(ctx context.Context) error {
 // Start saves the checkpoints periodically, and as soon as possible when a run is about to change a stack in AWS. When ctx
 // ends, it saves them until the last run is over. It implements manager.Runnable and runs while this process leads.
 func (c *Checkpoints) Start(ctx context.Context) error {
-	err := saveUntil(ctx, c.Save, c.Book.WriteRequests(), &c.limiter)
+	err := saveUntil(ctx, c.Save, c.Registry.WriteRequests(), &c.limiter)
 	c.saveForLastRuns(context.WithoutCancel(ctx))
 	return err
 }
@@ -105,7 +105,7 @@ func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
 	defer cancel()
 	for c.ActiveRuns.Load() > 0 && limit.Err() == nil {
 		select {
-		case <-c.Book.WriteRequests():
+		case <-c.Registry.WriteRequests():
 			saveSoon(limit, c.Save, &c.limiter, durations.BriefWait)
 		case <-time.After(durations.StoreWriteCost):
 		}

@@ -24,13 +24,13 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 			store, running := &memoryStore{}, &atomic.Int32{}
-			c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard(), ActiveRuns: running}
+			c := &Checkpoints{Registry: checkpoint.New(), Store: store, Log: logr.Discard(), ActiveRuns: running}
 			c.Load(t.Context())
-			c.Book.Note(id, "digest")
+			c.Registry.Note(id, "digest")
 			running.Store(1)
 			ctx, stop := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, func() {
-				c.Book.Forget(id)
+				c.Registry.Forget(id)
 				if ends {
 					running.Store(0)
 				}
@@ -60,13 +60,13 @@ func TestRunsContinueIfFenceRefusesCheckpointWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 		store := &memoryStore{}
-		c := &Checkpoints{Book: checkpoint.New(), Store: store, Log: logr.Discard()}
+		c := &Checkpoints{Registry: checkpoint.New(), Store: store, Log: logr.Discard()}
 		c.Load(t.Context())
-		c.Book.Note(id, "digest")
+		c.Registry.Note(id, "digest")
 		c.Save(t.Context())
 		c.Fence = engine.ReadOnly{Err: errors.New("the lease is lost")}
 		var pending checkpoint.PendingWrites
-		pending.Add(c.Book.Forget(id))
+		pending.Add(c.Registry.Forget(id))
 		c.Save(t.Context())
 		began := time.Now()
 		pending.Wait(t.Context(), time.Minute)

@@ -21,7 +21,7 @@ import (
 // addPersistence adds runnables to the manager that store checkpoints and memberships while this process leads, and sets
 // line.Preparer to load them. It also sets cl.Store and line.ActiveRuns. It does nothing if no namespace for the Secrets is
 // known, as in a process outside of a cluster without leader election.
-func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Registry,
+func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, registry *checkpoint.Registry,
 	fence engine.Fence, roots []cluster.Kind, line *queue.Controller[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")
 	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
@@ -31,7 +31,7 @@ func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *ku
 	}
 	api := kube.ClientAPI{Client: live}
 	line.ActiveRuns = &atomic.Int32{}
-	c := &Checkpoints{Book: book, Fence: fence, Log: log, Store: kube.SecretStore{API: api, Namespace: namespace}, ActiveRuns: line.ActiveRuns}
+	c := &Checkpoints{Registry: registry, Fence: fence, Log: log, Store: kube.SecretStore{API: api, Namespace: namespace, Name: kube.CheckpointsName}, ActiveRuns: line.ActiveRuns}
 	m := &Memberships{
 		Members: cl.Members, Fence: fence, Log: log,
 		Store: kube.SecretStore{API: api, Namespace: namespace, Name: kube.MembershipsName},

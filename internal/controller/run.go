@@ -126,14 +126,14 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	cl := kube.New(source, kube.ClientAPI{Client: leading}, clock.RealClock{})
 
-	book := checkpoint.New()
+	registry := checkpoint.New()
 	deploy := s.Log.WithName("deploy")
 	st := StackController(engine.Config{
 		Cloud: aws.Stacks, Silence: aws.Silence, Cluster: cl, Frontends: frontends,
-		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Clock: clock.RealClock{}, Checkpoints: book, Secrets: book,
+		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Clock: clock.RealClock{}, Checkpoints: registry, Secrets: registry,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)
-	if err := addPersistence(s, mgr, leading, source, cl, book, fence, rootKindsOf(frontends), &st); err != nil {
+	if err := addPersistence(s, mgr, leading, source, cl, registry, fence, rootKindsOf(frontends), &st); err != nil {
 		return err
 	}
 	st.Workers = max(s.Config.Workers.Ingress, 1)

@@ -92,11 +92,11 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 // converge makes a plan and applies it. If AWS refuses parts of the stack, it holds these parts, and makes the plan again
 // without them. If a step shows that the observed state is out of date, it also makes the plan again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
-	stack = r.holdRefusedParts(stack)
-	r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
 	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits to remember: at first those of earlier runs, then those of the latest plan
 	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
+		stack = r.holdRefusedParts(stack) // also in later plans, because a refusal may have used up the budget of other steps
+		r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
 		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
 		if err != nil {
 			r.out.FailedPhase = ObservePhase
@@ -153,8 +153,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.reportFailedSteps(d.MissingInAWS)
 			return nil
 		}
-		stack = r.holdRefusedParts(next) // a refusal may have used up the budget of other steps
-		r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
+		stack = next
 	}
 }
 

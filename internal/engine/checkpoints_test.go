@@ -30,13 +30,13 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 		"stack is empty":                {edit: func(o *Outcome) { o.Stack = model.Stack{ID: id} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			book := checkpoint.New()
-			book.Begin("")
-			e := &Engine{Checkpoints: book}
+			registry := checkpoint.New()
+			registry.Begin("")
+			e := &Engine{Checkpoints: registry}
 			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true, LiveLoadBalancers: map[string]LiveLoadBalancer{"lb": {}}}
 			c.edit(&out)
 			e.noteConverged(out, true, c.found, "digest")
-			if late := book.Unchanged(id, "digest"); late != c.late {
+			if late := registry.Unchanged(id, "digest"); late != c.late {
 				t.Errorf("comparison is deferred: %t, want %t", late, c.late)
 			}
 		})
@@ -57,15 +57,15 @@ func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 		"another is taken over":  {reserved: []model.StackID{own, other}, forgotten: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			book := checkpoint.New()
-			book.Begin("ALBGateway shop/edge one\nIngress shop/web other\n")
-			r := &execution{observation: observation{e: &Engine{Config: Config{Checkpoints: book}}, out: &Outcome{ID: own}, reservedStacks: &c.reserved}}
+			registry := checkpoint.New()
+			registry.Begin("ALBGateway shop/edge one\nIngress shop/web other\n")
+			r := &execution{observation: observation{e: &Engine{Config: Config{Checkpoints: registry}}, out: &Outcome{ID: own}, reservedStacks: &c.reserved}}
 			r.forgetCheckpoints()
 			r.forgetCheckpoints()
-			if book.Unchanged(own, "one") {
+			if registry.Unchanged(own, "one") {
 				t.Error("the checkpoint of the changed stack still exists")
 			}
-			if got := book.Unchanged(other, "other"); got != c.otherStands {
+			if got := registry.Unchanged(other, "other"); got != c.otherStands {
 				t.Errorf("the checkpoint of the other stack exists: %t, want %t", got, c.otherStands)
 			}
 			if len(r.forgottenStacks) != c.forgotten {

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +27,7 @@ const storedTextKey = "v1"
 type SecretStore struct {
 	API       API
 	Namespace string
-	// Name is the name of the Secret; CheckpointsName if empty.
-	Name string
+	Name      string // the name of the Secret: CheckpointsName or MembershipsName
 }
 
 // ErrOtherFormat is the error of SecretStore.Read if the Secret has only keys of other formats.
@@ -44,35 +42,31 @@ func (c SecretStore) Read(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.newSecret().Name, err)
+		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	text, ok := secret.Data[storedTextKey]
 	if !ok && len(secret.Data) > 0 {
-		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: %w", c.Namespace, secret.Name, storedTextKey, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "), ErrOtherFormat)
+		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: %w", c.Namespace, c.Name, storedTextKey, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "), ErrOtherFormat)
 	}
 	return string(text), nil
 }
 
 // Write replaces the text, and keeps the other keys of the Secret. It creates the Secret if it does not exist.
 func (c SecretStore) Write(ctx context.Context, text string) error {
-	secret := c.newSecret()
+	secret, write := c.newSecret(), c.API.Update
 	err := c.API.Read(ctx, secret)
-	data := maps.Clone(secret.Data)
-	if data == nil {
-		data = map[string][]byte{}
+	if apierrors.IsNotFound(err) {
+		secret, write, err = c.newSecret(), c.API.Create, nil
 	}
-	data[storedTextKey] = []byte(text)
-	secret.Data = data
-	switch {
-	case apierrors.IsNotFound(err):
-		secret = c.newSecret()
-		secret.Data = data
-		err = c.API.Create(ctx, secret)
-	case err == nil:
-		err = c.API.Update(ctx, secret)
+	if err == nil {
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[storedTextKey] = []byte(text)
+		err = write(ctx, secret)
 	}
 	if err != nil {
-		return fmt.Errorf("write Secret %s/%s: %w", c.Namespace, c.newSecret().Name, err)
+		return fmt.Errorf("write Secret %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	return nil
 }
@@ -80,6 +74,6 @@ func (c SecretStore) Write(ctx context.Context, text string) error {
 // newSecret returns a Secret object with the namespace and name of the store, and without data.
 func (c SecretStore) newSecret() *corev1.Secret {
 	secret := &corev1.Secret{}
-	secret.Namespace, secret.Name = c.Namespace, cmp.Or(c.Name, CheckpointsName)
+	secret.Namespace, secret.Name = c.Namespace, c.Name
 	return secret
 }

@@ -17,7 +17,7 @@ func TestCheckpointsAreStoredInASecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := kube.SecretStore{API: kube.MemoryAPI{Store: store}, Namespace: "kube-system"}
+	c := kube.SecretStore{API: kube.MemoryAPI{Store: store}, Namespace: "kube-system", Name: kube.CheckpointsName}
 	read := func() string {
 		t.Helper()
 		text, err := c.Read(t.Context())

@@ -11,14 +11,14 @@ import (
 // errNameTaken is returned if the desired name belongs to an object that cannot be changed into the desired object.
 var errNameTaken = errors.New("an object of this name still exists")
 
-// Classify returns the class of an error of the API server. The class decides how the engine continues.
-func Classify(err error) failure.Class {
+// Class implements engine.Cluster. It returns the class of an error of the API server.
+func (c *Cluster) Class(err error) failure.Class {
 	switch {
 	case errors.Is(err, errFenced):
 		return failure.Fenced
 	case errors.Is(err, errNameTaken):
 		return failure.InUse
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return failure.Conflict
 	case apierrors.IsNotFound(err), apierrors.IsGone(err):
 		return failure.Gone
@@ -29,8 +29,6 @@ func Classify(err error) failure.Class {
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
 		apierrors.IsServiceUnavailable(err):
 		return failure.Throttled
-	case apierrors.IsAlreadyExists(err):
-		return failure.Conflict
 	}
 	return failure.Unknown
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -50,9 +49,6 @@ func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
 
 // View implements engine.Cluster.
 func (c *Cluster) View() *cluster.View { return cluster.NewView(c.source).WithMemberships(c.Members) }
-
-// Class implements engine.Cluster.
-func (c *Cluster) Class(err error) failure.Class { return Classify(err) }
 
 // Bindings implements engine.Cluster.
 func (c *Cluster) Bindings(v *cluster.View, id model.StackID) []observed.Binding {

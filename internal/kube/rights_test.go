@@ -269,7 +269,7 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			store := SecretStore{API: ClientAPI{live}, Namespace: rights.Namespace}
+			store := SecretStore{API: ClientAPI{live}, Namespace: rights.Namespace, Name: CheckpointsName}
 			err = store.Write(t.Context(), "one")
 			if err == nil {
 				err = store.Write(t.Context(), "two")

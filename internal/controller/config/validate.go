@@ -85,17 +85,16 @@ func (c Config) Validate() error {
 			return fmt.Errorf("--import-tls-secrets: %q is neither ingress nor gateway", kind)
 		}
 	}
-	if n := c.Ingress.MaxListeners; n < 1 {
-		return fmt.Errorf("--max-listeners-per-ingress: %d is less than one", n)
-	}
-	if n := c.Ingress.MaxRules; n < 1 {
-		return fmt.Errorf("--max-rules-per-namespace: %d is less than one", n)
-	}
-	if n := c.Ingress.ConditionValues; n < 1 {
-		return fmt.Errorf("--max-condition-values-per-rule: %d is less than one", n)
-	}
-	if n := c.Ingress.ConditionWildcards; n < 1 {
-		return fmt.Errorf("--max-condition-wildcards-per-rule: %d is less than one", n)
+	for _, x := range []struct {
+		flag  string
+		value int
+	}{
+		{"max-listeners-per-ingress", c.Ingress.MaxListeners}, {"max-rules-per-namespace", c.Ingress.MaxRules},
+		{"max-condition-values-per-rule", c.Ingress.ConditionValues}, {"max-condition-wildcards-per-rule", c.Ingress.ConditionWildcards},
+	} {
+		if x.value < 1 {
+			return fmt.Errorf("--%s: %d is less than one", x.flag, x.value)
+		}
 	}
 	if o := c.Replacement.Order; o != CreateFirst && o != DeleteFirst {
 		return fmt.Errorf("--replacement: %q is neither create-first nor delete-first", o)

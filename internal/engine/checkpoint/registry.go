@@ -35,7 +35,7 @@ type Registry struct {
 	writeLock chan struct{}
 }
 
-// New returns an empty Book. Before Begin is called, Unchanged returns false for every stack.
+// New returns an empty Registry. Before Begin is called, Unchanged returns false for every stack.
 func New() *Registry {
 	b := &Registry{writeRequests: make(chan struct{}, 1), nextWriteEnded: make(chan struct{}), writeLock: make(chan struct{}, 1)}
 	b.stackDigests, b.secretHashes, _ = parseText("")
@@ -204,15 +204,8 @@ func (b *Registry) RetainSecretHashes(id model.StackID, arns []string) {
 	}
 }
 
-// Text returns the text to store, and whether it differs from the text that was stored last. If the text is too long for one
-// Secret, it leaves out the checkpoints of all stacks. If it is still too long, it is empty.
-func (b *Registry) Text() (text string, changed bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text(), b.hasUnsavedChanges
-}
-
-// text returns the text to store. The caller holds the lock.
+// text returns the text to store. If it is too long for one Secret, it leaves out the checkpoints of all stacks. If it is
+// still too long, it is empty. The caller holds the lock.
 func (b *Registry) text() string {
 	var stacks, secrets strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(b.stackDigests), model.StackID.Compare) {

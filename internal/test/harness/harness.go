@@ -320,17 +320,17 @@ func (r *Harness) Start() {
 		Silence:   aws.Client(),
 		Drift:     r.opt.DriftMode,
 	}
-	book := checkpoint.New()
-	line.Secrets = book
+	registry := checkpoint.New()
+	line.Secrets = registry
 	if r.opt.Checkpoints {
-		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.SecretStore{API: killableServer{p, api}, Namespace: "kube-system"}}
+		p.checkpoints = &controller.Checkpoints{Registry: registry, Store: kube.SecretStore{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.CheckpointsName}}
 		if r.opt.Workers == 0 {
 			p.checkpoints.Load(ctx)
 		}
 		p.lastSave = time.Now()
-		line.Checkpoints = book
+		line.Checkpoints = registry
 		if r.opt.Workers == 0 {
-			line.Checkpoints, line.Secrets = synchronousCheckpoints{book, p}, synchronousCheckpoints{book, p}
+			line.Checkpoints, line.Secrets = synchronousCheckpoints{registry, p}, synchronousCheckpoints{registry, p}
 		}
 		p.memberships = &controller.Memberships{
 			Members: k8s.Members, Store: kube.SecretStore{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
