@@ -12,6 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
+// maxEndpoints is the maximum number of endpoints of a binding. An address in an EndpointSlice counts once for each port of the
+// EndpointSlice. Tenants can write EndpointSlices with thousands of both, but AWS accepts far fewer targets in a target group.
+const maxEndpoints = 50_000
+
 // resolvePods sets the endpoints in r to the ready pods of the Service, and to pods that are unready only because of a
 // readiness gate. If there are none and o.FailOpen is set, the endpoints are pods on nodes whose Ready condition is Unknown.
 func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
@@ -26,11 +30,35 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	if r.SourceMissing {
 		return
 	}
-	var ready, unknown []Endpoint
+	ready, unknown := podEndpoints(v, b, port, found, r)
+	r.endpoints = ready
+	if len(ready) == 0 && o.FailOpen {
+		r.endpoints = unknown
+	}
+	if len(r.endpoints) == 0 && !r.ViewInconsistent && !o.UseEndpointsObjects {
+		r.NoEndpointsReason = noEndpointsReason(svc, port, found, podReader(v, b.Namespace))
+	}
+}
+
+// podEndpoints returns the endpoints that have to be registered, and those on nodes whose Ready condition is Unknown. It
+// ignores endpoints above maxEndpoints, and reports this.
+func podEndpoints(v *cluster.View, b *elbv2.TargetGroupBinding, port corev1.ServicePort, found []*discoveryv1.EndpointSlice, r *Resolution) (ready, unknown []Endpoint) {
 	for _, s := range found {
-		for _, number := range portNumbers(s, port) {
-			for _, e := range s.Endpoints {
-				pod, state := podOf(v, b, e, r)
+		numbers := portNumbers(s, port)
+		if len(numbers) == 0 {
+			continue
+		}
+		for _, e := range s.Endpoints {
+			if len(ready)+len(unknown)+len(numbers) > maxEndpoints {
+				r.Findings.Add(finding.Finding{
+					Object: BindingRef(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
+					Message: fmt.Sprintf("the Service has more than %d endpoints; the others are not registered", maxEndpoints),
+					Fix:     "check what writes the EndpointSlices of the Service",
+				})
+				return ready, unknown
+			}
+			pod, state := podOf(v, b, e, r)
+			for _, number := range numbers {
 				switch at := (Endpoint{Port: number, Pod: pod}); state {
 				case endpointUsable:
 					at.ID = e.Addresses[0]
@@ -42,13 +70,7 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 			}
 		}
 	}
-	r.endpoints = ready
-	if len(ready) == 0 && o.FailOpen {
-		r.endpoints = unknown
-	}
-	if len(r.endpoints) == 0 && !r.ViewInconsistent && !o.UseEndpointsObjects {
-		r.NoEndpointsReason = noEndpointsReason(svc, port, found, podReader(v, b.Namespace))
-	}
+	return ready, unknown
 }
 
 // podReader returns a function that reads a pod of the namespace by name. The function returns nil if the pod does not

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
@@ -286,5 +289,47 @@ spec: {ports: [{port: 80}]}
 		if !errors.As(v.Err(), &stale) || stale.Ref.String() != want {
 			t.Errorf("%s: error %v, want that %s has changed", name, v.Err(), want)
 		}
+	}
+}
+
+// TestEndpointsAreLimited checks that an EndpointSlice with many addresses and many ports, each of which is an endpoint, cannot
+// fill the memory.
+func TestEndpointsAreLimited(t *testing.T) {
+	resolve := func(addresses, ports int) string {
+		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
+		slice.Namespace, slice.Name, slice.Labels = "ns", "web-1", map[string]string{discoveryv1.LabelServiceName: "web"}
+		for i := range ports {
+			name, number := fmt.Sprint("p", i), int32(i+1)
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Port: &number})
+		}
+		for range addresses {
+			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.0.1.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p1"}})
+		}
+		m, err := cluster.NewMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const service = "apiVersion: v1\nkind: Service\nmetadata: {namespace: ns, name: web}\nspec: {ports: [{port: 80}]}"
+		loaded, err := cluster.LoadYAML([]byte(service + "\n---" + podYAML("p1", "10.0.1.1", "True") + "\n---" + podBindingYAML))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Put(append(loaded.Objects, slice)...); err != nil {
+			t.Fatal(err)
+		}
+		v := cluster.NewView(&cluster.ReducedSource{Source: m})
+		b, _ := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
+		r := targets.Resolve(v, b, targets.Options{})
+		out := fmt.Sprint(len(r.Endpoints()))
+		for _, f := range r.Findings {
+			out += " " + string(f.Reason)
+		}
+		return out
+	}
+	if got, want := resolve(100, 500), "50000"; got != want {
+		t.Errorf("100 addresses with 500 ports: %s, want %s", got, want)
+	}
+	if got, want := resolve(101, 500), "50000 EndpointIgnored"; got != want {
+		t.Errorf("101 addresses with 500 ports: %s, want %s", got, want)
 	}
 }
