@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,13 +70,12 @@ func RuleDemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution
 	}
 	warnEmptyPorts(b, &d)
 	if found.Nodes.Len() > 0 {
-		d.Nodes, d.NodeRules = found.Nodes, d.computeRules(b, nil)
+		d.Nodes, d.NodeRules = found.Nodes, d.computeRules(b, nil, nil)
 		d.Findings = d.Findings.Sorted()
 		return d
 	}
 	seen := make(map[string]bool, len(found.endpoints))
-	var rules []model.IngressRule // all pods share these rules unless a networking rule has a port name
-	computed, named := false, hasNamedPorts(b)
+	shared := podRules{binding: b, names: portNames(b), byNumbers: map[string][]model.IngressRule{}}
 	d.PodDemands = make([]EndpointDemand, 0, len(found.endpoints))
 	for _, e := range found.endpoints {
 		if seen[e.Pod.Name] {
@@ -95,20 +95,54 @@ func RuleDemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution
 			d.reportUnknownENI(fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
 			continue
 		}
-		if !computed || named {
-			rules, computed = d.computeRules(b, e.Pod), true
-		}
-		d.PodDemands = append(d.PodDemands, EndpointDemand{e.Pod.Name, lookups, rules, podChangedAt(e.Pod)})
+		d.PodDemands = append(d.PodDemands, EndpointDemand{e.Pod.Name, lookups, shared.rulesOf(e.Pod, &d), podChangedAt(e.Pod)})
 	}
 	d.Findings = d.Findings.Sorted()
 	return d
 }
 
-// hasNamedPorts reports whether a networking rule has a port name, whose number may differ among pods.
-func hasNamedPorts(b *elbv2.TargetGroupBinding) bool {
-	return slices.ContainsFunc(b.Spec.Networking.Ingress, func(in elbv2.NetworkingIngressRule) bool {
-		return slices.ContainsFunc(in.Ports, func(p elbv2.NetworkingPort) bool { return p.Port != nil && p.Port.Type == intstr.String })
-	})
+// podRules has the rules that the pods of a binding need. Pods in which the port names of the networking rules have the same
+// numbers share one list.
+type podRules struct {
+	binding   *elbv2.TargetGroupBinding
+	names     []string                       // distinct port names of the networking rules
+	byNumbers map[string][]model.IngressRule // by the numbers of the names
+}
+
+// rulesOf returns the rules that a pod needs. It returns none, and reports it in d, if the pods together need more than
+// maxRules.
+func (s podRules) rulesOf(pod *corev1.Pod, d *RuleDemand) []model.IngressRule {
+	var key []byte
+	var numbers map[string]int32
+	if len(s.names) > 0 {
+		numbers = containerPorts(pod)
+		for _, name := range s.names {
+			key = append(strconv.AppendInt(key, int64(numbers[name]), 10), ' ')
+		}
+	}
+	rules, known := s.byNumbers[string(key)]
+	if n := (len(s.byNumbers) + 1) * countRules(s.binding); !known && len(s.byNumbers) > 0 && n > maxRules {
+		d.reportInvalidRule("spec.networking", fmt.Sprintf("ports and peers make more than %d rules, because port names have different numbers in different pods", maxRules))
+		return nil
+	}
+	if !known {
+		rules = d.computeRules(s.binding, pod, numbers)
+		s.byNumbers[string(key)] = rules
+	}
+	return rules
+}
+
+// portNames returns the distinct port names of the networking rules. Their numbers may differ among pods.
+func portNames(b *elbv2.TargetGroupBinding) []string {
+	names := map[string]bool{}
+	for _, in := range b.Spec.Networking.Ingress {
+		for _, p := range in.Ports {
+			if p.Port != nil && p.Port.Type == intstr.String {
+				names[p.Port.StrVal] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // reportUnknownENI reports an endpoint whose ENI cannot be determined.
@@ -187,18 +221,23 @@ func branchENI(e Endpoint) (string, bool) {
 	return "", false
 }
 
-// maxRules is the maximum number of combinations of a port and a peer in spec.networking. A security group can have at most
-// 1000 rules, but the controller merges the ports of a peer into one rule.
+// maxRules is the maximum number of combinations of a port and a peer in spec.networking, where a port name counts for each
+// number that it has in the pods. A security group can have at most 1000 rules, but the controller merges the ports of a
+// peer into one rule.
 const maxRules = 10_000
 
-// computeRules returns the security group rules that one endpoint needs; pod is nil for a node. It returns none, and
-// reports it, if spec.networking has more than maxRules combinations.
-func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
-	n := 0
+// countRules returns the number of combinations of a port and a peer in spec.networking.
+func countRules(b *elbv2.TargetGroupBinding) (n int) {
 	for _, in := range b.Spec.Networking.Ingress {
 		n += len(in.Ports) * len(in.From)
 	}
-	if n > maxRules {
+	return n
+}
+
+// computeRules returns the security group rules that one endpoint needs. pod is nil for a node; numbers has its container
+// ports by name. It returns none, and reports it, if spec.networking has more than maxRules combinations.
+func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod, numbers map[string]int32) []model.IngressRule {
+	if n := countRules(b); n > maxRules {
 		d.reportInvalidRule("spec.networking", fmt.Sprintf("ports and peers make %d rules, and the limit is %d", n, maxRules))
 		return nil
 	}
@@ -206,7 +245,7 @@ func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) 
 	for i, in := range b.Spec.Networking.Ingress {
 		field := fmt.Sprintf("spec.networking.ingress[%d]", i)
 		for _, port := range in.Ports {
-			rule, err := portRangeRule(port, pod)
+			rule, err := portRangeRule(port, pod, numbers)
 			if err != nil {
 				d.reportInvalidRule(field, err.Error())
 				continue
@@ -249,7 +288,7 @@ func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *RuleDemand) {
 }
 
 // portRangeRule returns a rule without a source, with the protocol and port range of a networking port.
-func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, error) {
+func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod, numbers map[string]int32) (model.IngressRule, error) {
 	r := model.IngressRule{Protocol: "tcp", To: 65535, Description: network.SharedRuleDescription}
 	if p.Protocol != nil {
 		r.Protocol = strings.ToLower(string(*p.Protocol))
@@ -264,7 +303,7 @@ func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, 
 	case pod == nil:
 		return r, fmt.Errorf("port %q has to be a number for instance targets", p.Port.StrVal)
 	default:
-		number, ok := containerPort(pod, p.Port.StrVal)
+		number, ok := numbers[p.Port.StrVal]
 		if !ok {
 			return r, fmt.Errorf("pod %s has no container port %q", pod.Name, p.Port.StrVal)
 		}
@@ -273,16 +312,18 @@ func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, 
 	return r, nil
 }
 
-// containerPort returns the number of a container port by name; false if no container that runs as long as the pod has it.
-func containerPort(pod *corev1.Pod, name string) (int32, bool) {
+// containerPorts returns the numbers of the named ports of the containers that run as long as the pod. If several containers
+// have a port of the same name, it is the port of the first one.
+func containerPorts(pod *corev1.Pod) map[string]int32 {
+	out := map[string]int32{}
 	for _, c := range servingContainers(pod) {
 		for _, p := range c.Ports {
-			if p.Name == name {
-				return p.ContainerPort, true
+			if _, known := out[p.Name]; !known && p.Name != "" {
+				out[p.Name] = p.ContainerPort
 			}
 		}
 	}
-	return 0, false
+	return out
 }
 
 // servingContainers returns the containers that run as long as the pod: its containers and its sidecars.

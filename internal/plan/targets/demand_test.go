@@ -213,3 +213,35 @@ func TestNetworkingWithTooManyRulesIsRefused(t *testing.T) {
 		t.Errorf("%d rules within the limit, findings %v", len(d.PodDemands[0].Rules), d.Findings)
 	}
 }
+
+// TestRulesOfPortNamesAreLimited checks that the limit counts port names once for each number that they have in the pods: p1
+// and p2 have different numbers for the name "web".
+func TestRulesOfPortNamesAreLimited(t *testing.T) {
+	var ports []string
+	for i := range 99 {
+		ports = append(ports, fmt.Sprintf("{port: %d}", i+1))
+	}
+	demand := func(peers int) targets.RuleDemand {
+		var from []string
+		for i := range peers {
+			from = append(from, fmt.Sprintf("{ipBlock: {cidr: 10.0.%d.0/24}}", i))
+		}
+		_, d := resolveDemand(t, "RULE", "{from: ["+strings.Join(from, ", ")+"], ports: [{port: web}, "+strings.Join(ports, ", ")+"]}")
+		return d
+	}
+	if d := demand(50); len(d.PodDemands[0].Rules) != 5000 || len(d.PodDemands[1].Rules) != 5000 || d.Faulty {
+		t.Errorf("%d and %d rules within the limit, findings %v", len(d.PodDemands[0].Rules), len(d.PodDemands[1].Rules), d.Findings)
+	}
+	if d := demand(51); len(d.PodDemands[0].Rules) != 5100 || len(d.PodDemands[1].Rules) != 0 || !d.Faulty || len(d.Findings) != 1 {
+		t.Errorf("%d and %d rules above the limit, findings %v", len(d.PodDemands[0].Rules), len(d.PodDemands[1].Rules), d.Findings)
+	}
+}
+
+// TestPodsWithTheSamePortNumbersShareRules checks that the rules of a port name are computed once for all pods in which it has
+// the same number.
+func TestPodsWithTheSamePortNumbersShareRules(t *testing.T) {
+	_, d := resolveDemand(t, "containerPort: 9090", "containerPort: 8080", "RULE", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: web}]}")
+	if a, b := d.PodDemands[0].Rules, d.PodDemands[1].Rules; len(a) != 1 || len(b) != 1 || &a[0] != &b[0] {
+		t.Errorf("rules %v and %v, want one shared list", a, b)
+	}
+}
