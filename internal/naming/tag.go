@@ -2,6 +2,7 @@ package naming
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -55,9 +56,22 @@ func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[st
 // LegacyClusterTag is the key of the cluster tag of resources that the first generation of controllers created.
 const LegacyClusterTag = "ingress.k8s.aws/cluster"
 
-// MaxTags is the maximum number of tags of a resource in AWS. Tags that begin with aws: do not count.
+// MaxTags is the maximum number of tags of a resource in AWS. It does not apply to tags of AWS.
 // https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
 const MaxTags = 50
+
+// IsAWSTag reports whether the tag with a key belongs to AWS. Others can neither set nor remove it.
+func IsAWSTag(key string) bool { return strings.HasPrefix(key, "aws:") }
+
+// CountTags returns the number of tags that count against MaxTags.
+func CountTags(tags map[string]string) (n int) {
+	for key := range tags {
+		if !IsAWSTag(key) {
+			n++
+		}
+	}
+	return n
+}
 
 // IsReservedTag reports whether only the controller may set the tag with a key.
 func IsReservedTag(key string) bool {

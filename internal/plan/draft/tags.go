@@ -3,7 +3,6 @@ package draft
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -18,7 +17,7 @@ func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)
 	for i := len(keys) - 1; i >= 0 && excess > 0; i-- {
-		if k := keys[i]; !naming.IsReservedTag(k) && !strings.HasPrefix(k, "aws:") {
+		if k := keys[i]; !naming.IsReservedTag(k) && !naming.IsAWSTag(k) {
 			delete(tags, k)
 			removed = append(removed, k)
 			excess--
@@ -53,7 +52,7 @@ func (st *Steps) AddTagStep(s plan.Step, put plan.Tags, remove []string, have ma
 	for _, k := range remove {
 		s.Changes = append(s.Changes, plan.Change{Path: "tags." + k, From: have[k]})
 	}
-	s.Do = plan.SetTags{Resource: s.Address, Put: put, Remove: remove, RemoveFirst: len(remove) > 0 && len(have)+len(put) > naming.MaxTags}
+	s.Do = plan.SetTags{Resource: s.Address, Put: put, Remove: remove, RemoveFirst: len(remove) > 0 && tagsOverLimit(put, have) > 0}
 	return st.Add(s)
 }
 
@@ -71,7 +70,7 @@ func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
 func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	n := 0
 	for k := range have {
-		if _, also := put[k]; !also && !strings.HasPrefix(k, "aws:") {
+		if _, also := put[k]; !also && !naming.IsAWSTag(k) {
 			n++
 		}
 	}
@@ -92,7 +91,7 @@ func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, h
 // and tags that other systems manage. If legacy is set, it does not remove tags of aws-alb-ingress-controller.
 func (d *Draft) TagChanges(want plan.Tags, have map[string]string, legacy bool) (plan.Tags, []string) {
 	ignored := func(k string) bool {
-		return strings.HasPrefix(k, "aws:") || slices.Contains(d.Opt.ExternalTags, k)
+		return naming.IsAWSTag(k) || slices.Contains(d.Opt.ExternalTags, k)
 	}
 	put := plan.Tags{}
 	for k, v := range want {

@@ -112,8 +112,9 @@ func resourceObstacles(want model.Stack, have observed.Stack) (out finding.List)
 				add("have the other stack return it first", "%s carries the tags of %s %s", what, k, value)
 			}
 		}
-		if over := len(tags) + additional - naming.MaxTags; over > 0 {
-			add("remove tags", "%s has %d tags, and during the handover it needs %d more than the %d that AWS allows", what, len(tags), over, naming.MaxTags)
+		counted := naming.CountTags(tags)
+		if over := counted + additional - naming.MaxTags; over > 0 {
+			add("remove tags", "%s has %d tags, and during the handover it needs %d more than the %d that AWS allows", what, counted, over, naming.MaxTags)
 		}
 	}
 	for _, lb := range have.LoadBalancers {

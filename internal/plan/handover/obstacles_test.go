@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,6 +44,39 @@ func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 				got = append(got, f.Message)
 			}
 			text := strings.Join(got, "\n")
+			if c.why == "" && text != "" || !strings.Contains(text, c.why) {
+				t.Errorf("obstacles %q, want %q", text, c.why)
+			}
+		})
+	}
+}
+
+// TestTagsOfAWSNeedNoRoomForAHandover checks that only the tags that count against the limit of AWS are an obstacle.
+func TestTagsOfAWSNeedNoRoomForAHandover(t *testing.T) {
+	for name, c := range map[string]struct {
+		counted, ofAWS int
+		why            string
+	}{
+		"room for two tags":               {48, 0, ""},
+		"room for two tags, tags of AWS":  {48, 10, ""},
+		"room for one tag":                {49, 0, "has 49 tags, and during the handover it needs 1 more than the 50 that AWS allows"},
+		"room for one tag, with AWS tags": {49, 10, "has 49 tags, and during the handover it needs 1 more than the 50 that AWS allows"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, have := adoptingGateway(false, true), loadBalancerOf(false, ingressGroup)
+			want.LoadBalancer, have.AdoptedStack = nil, ingressGroup
+			tags := map[string]string{}
+			for i := range c.counted {
+				tags[fmt.Sprint("k", i)] = "v"
+			}
+			for i := range c.ofAWS {
+				tags[fmt.Sprint("aws:k", i)] = "v"
+			}
+			have.TargetGroups = []observed.TargetGroup{{ARN: "tg", Name: "tg", Tags: tags}}
+			text := ""
+			for _, f := range Obstacles(want, have, nil) {
+				text += f.Message
+			}
 			if c.why == "" && text != "" || !strings.Contains(text, c.why) {
 				t.Errorf("obstacles %q, want %q", text, c.why)
 			}

@@ -3,7 +3,6 @@ package replacement
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -82,7 +81,7 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 		since := p.Have.Facts.Now.UTC().Format(time.RFC3339)
 		tags := plan.Tags{naming.ReplacedTag: since}
 		for k, v := range o.Tags {
-			if !strings.HasPrefix(k, "aws:") { // tags of AWS do not count against the limit
+			if !naming.IsAWSTag(k) { // these do not count against the limit
 				tags[k] = v
 			}
 		}

@@ -221,7 +221,7 @@ func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	for k := range live {
 		_, known := tags[k]
 		_, byDefault := b.DefaultTags[k]
-		if !known && !byDefault && !slices.Contains(b.ExternalTags, k) && !strings.HasPrefix(k, "aws:") {
+		if !known && !byDefault && !slices.Contains(b.ExternalTags, k) && !naming.IsAWSTag(k) {
 			n++
 		}
 	}
