@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -90,10 +91,15 @@ type Listener struct {
 	Certificate  string   // ARN of the default certificate
 	Certificates []string // additional certificates, sorted; includes the default one if it is attached as an additional one too
 	MutualAuth   *model.MutualAuth
-	Default      []Action
-	Rules        []Rule // without the default rule, ascending by priority
+	Default      []model.Action // with target groups by ARN
+	Rules        []Rule         // without the default rule, ascending by priority
 	Attributes   map[string]string
 	Tags         map[string]string
+}
+
+// HasCertificate reports whether a listener has a certificate, as its default or as an additional one.
+func (l *Listener) HasCertificate(arn string) bool {
+	return l != nil && (l.Certificate == arn || slices.Contains(l.Certificates, arn))
 }
 
 // Rule is the observed state of a listener rule.
@@ -102,12 +108,9 @@ type Rule struct {
 	Priority   int32
 	Conditions []model.Condition
 	Transforms []model.Transform
-	Actions    []Action
+	Actions    []model.Action // with target groups by ARN
 	Tags       map[string]string
 }
-
-// Action is a model.Action in which target groups are always referenced by ARN.
-type Action = model.Action
 
 // TargetGroup is the observed state of a target group.
 type TargetGroup struct {
@@ -191,10 +194,8 @@ func (t *Target) IsNotInUse() bool { return t.State == "unused" && t.Reason == R
 func (h Health) CountInStates(states ...string) int {
 	n := 0
 	for _, t := range h.Targets {
-		for _, s := range states {
-			if t.State == s {
-				n++
-			}
+		if slices.Contains(states, t.State) {
+			n++
 		}
 	}
 	return n

@@ -40,7 +40,7 @@ type certificateClaims struct {
 // certificate that is attached. If the quota of the load balancer is reached, it records a claim for a new certificate.
 func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hosts []string) bool {
 	switch {
-	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
+	case t.live.HasCertificate(arn):
 		t.shares.AddRetained(member.Namespace)
 	case slices.Contains(t.listener.TLS.Refused, arn):
 		return false

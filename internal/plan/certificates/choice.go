@@ -294,11 +294,8 @@ func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener,
 // isCertificateMissing reports whether a certificate that a user specified by ARN is known not to exist in ACM. This can be
 // known only for the account and region of the controller. A certificate that is attached already is not looked up.
 func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) bool {
-	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {
-		return false
-	}
 	facts := cc.Have.Facts
-	if !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":acm:") {
+	if live.HasCertificate(arn) || !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":acm:") {
 		return false
 	}
 	if !facts.CertificatesAsked {

@@ -76,7 +76,7 @@ const (
 // A certificate that was requested from ACM is excluded if Options.SkipManagedCertificates is set. Otherwise, the tags of
 // issued certificates are not read, because the controller may lack the permission.
 func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
-	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
+	attached := live.HasCertificate(c.ARN)
 	owner := c.Owner
 	if owner == nil && c.Imported {
 		var unavailable *observed.Fault

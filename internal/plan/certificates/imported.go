@@ -220,10 +220,8 @@ func interimCertificateText(live []observed.OwnCertificate) string {
 // attachmentRank returns 1 if an observed listener of the stack has the certificate, and 0 otherwise.
 func (m *Managed) attachmentRank(arn string) int {
 	for _, lb := range m.Have.LoadBalancers {
-		for _, l := range lb.Listeners {
-			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
-				return 1
-			}
+		if slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return l.HasCertificate(arn) }) {
+			return 1
 		}
 	}
 	return 0

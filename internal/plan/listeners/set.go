@@ -89,7 +89,7 @@ func (s *Planner) deleteSurplusListeners(lb *resolved.LoadBalancer, after []plan
 	for _, l := range lb.Live.Listeners {
 		switch {
 		case slices.Contains(lb.HeldPorts, l.Port):
-		case slices.ContainsFunc(lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port }):
+		case lb.ListenerOnPort(l.Port) != nil:
 		case !lb.IsFrontend() && s.albTargets.MayBeTarget(lb.Live, l.Port):
 			targeted = append(targeted, l)
 		default:

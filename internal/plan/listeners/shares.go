@@ -14,12 +14,10 @@ import (
 // sorts only the steps from the index from on.
 func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.OrderStepsByShare(s.listenerShares(lb), from, func(step plan.Step) []string {
-		do, creates := step.Do.(plan.CreateListener)
-		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return creates && l.Desired.Port == do.Settings.Port })
-		if i < 0 {
-			return nil
+		if do, creates := step.Do.(plan.CreateListener); creates {
+			return draft.Namespaces(lb.ListenerOnPort(do.Settings.Port).Desired.Owners())
 		}
-		return draft.Namespaces(lb.Listeners[i].Desired.Owners())
+		return nil
 	})
 	s.OrderStepsByShare(certificateShares(lb), from, func(step plan.Step) []string {
 		do, adds := step.Do.(plan.AddCertificate)
@@ -46,9 +44,8 @@ func (s *Planner) listenerShares(lb *resolved.LoadBalancer) plan.Shares {
 		return out
 	}
 	for _, live := range lb.Live.Listeners {
-		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
-		if i >= 0 {
-			out.AddRetained(draft.Namespaces(lb.Listeners[i].Desired.Owners())...)
+		if l := lb.ListenerOnPort(live.Port); l != nil {
+			out.AddRetained(draft.Namespaces(l.Desired.Owners())...)
 			continue
 		}
 		if slices.Contains(lb.HeldPorts, live.Port) {

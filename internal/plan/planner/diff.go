@@ -111,12 +111,11 @@ func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 // others are deleted.
 func (d *stepPlanner) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
-		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })
-		if i < 0 {
+		if kept := d.lb.ListenerOnPort(l.Port); kept != nil {
+			d.listeners.RemoveForeignRules(kept)
+		} else {
 			d.listeners.Delete(l, nil)
-			continue
 		}
-		d.listeners.RemoveForeignRules(&d.lb.Listeners[i])
 	}
 	d.removeSurplusTargetGroups()
 	d.newReleasePlanner().releaseEach()

@@ -1,7 +1,7 @@
 package planner
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -40,44 +40,18 @@ func (d *stepPlanner) planFrontend(after []plan.StepID) {
 
 // planALBTarget plans a target group of the frontend NLB whose target is the ALB listener to. made has the steps that create
 // the frontend NLB. It returns the steps after which a listener can forward to the target group.
-func (d *stepPlanner) planALBTarget(group model.TargetGroup, to resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
+func (d *stepPlanner) planALBTarget(group model.TargetGroup, to *resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
 	ready := append(d.targets.PlanTargetGroup(group, nil, nil), made...)
-	if id := d.registerALB(group, to, members, ready); id != "" {
-		ready = append(ready, id)
-	}
-	return ready
-}
-
-// registerALB plans to register the ALB as the only target of a target group, and to deregister other targets before. It
-// returns the step; empty if the ALB is registered already, or if the targets are not known.
-func (d *stepPlanner) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
-	if arn := d.groups.LiveTargetGroupARNs[group.ID]; arn != "" {
-		targets, known := d.albs.ALBTargets(arn)
-		if !known {
-			return ""
-		}
-		for _, t := range targets {
-			if d.lb.Live != nil && t.ID == d.lb.Live.ARN && t.Port == group.Port {
-				return ""
-			}
-		}
-		for _, t := range targets {
-			after = append(after, d.albs.Deregister(arn, t, nil))
-		}
-	}
+	first, alb := slices.Clip(ready), ""
 	if d.lb.Live == nil {
-		after = append(after, plan.NewStepID("create", plan.LoadBalancerAddress))
+		first = append(first, plan.NewStepID("create", plan.LoadBalancerAddress))
+	} else {
+		alb = d.lb.Live.ARN
 	}
 	if to.Live == nil {
-		after = append(after, plan.NewStepID("create", to.Address()))
+		first = append(first, plan.NewStepID("create", to.Address()))
 	}
-	a := plan.Address{Kind: plan.ALBTarget, ID: group.ID}
-	return d.Add(plan.Step{
-		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
-		Do:      plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), LoadBalancer: plan.LoadBalancerAddress, Port: group.Port},
-		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, group.Port)}},
-		Why:     "the network load balancer forwards to the application load balancer", After: after, RequestedBy: members,
-	})
+	return append(ready, d.albs.Register(group, d.groups.LiveTargetGroupARNs[group.ID], alb, first, members)...)
 }
 
 // deleteDeregisteredListeners plans to delete those listenersAwaitingDeregistration that no target group has as a target

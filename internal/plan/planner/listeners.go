@@ -67,9 +67,7 @@ func (r *resolution) resolveHeldFrontendPorts() {
 func (r *resolution) mayForwardToALBListener(l observed.Listener) bool {
 	for _, g := range model.ForwardedTargetGroups(l.Default) {
 		targets, known := r.albs.ALBTargets(g.Group.ARN)
-		if !known || slices.ContainsFunc(targets, func(t observed.Target) bool {
-			return slices.ContainsFunc(r.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == t.Port })
-		}) {
+		if !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return r.lb.ListenerOnPort(t.Port) != nil }) {
 			return true
 		}
 	}
@@ -78,16 +76,16 @@ func (r *resolution) mayForwardToALBListener(l observed.Listener) bool {
 
 // frontendTarget returns the ALB listener and the target group to which a listener of the frontend NLB forwards;
 // false if there is none yet.
-func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
-	g := r.groups.DesiredTargetGroups[l.DefaultTargetGroupID()]
+func (r *resolution) frontendTarget(frontend model.Listener) (to *resolved.Listener, group model.TargetGroup, ok bool) {
+	g := r.groups.DesiredTargetGroups[frontend.DefaultTargetGroupID()]
 	if g == nil {
-		return resolved.Listener{}, model.TargetGroup{}, false
+		return nil, model.TargetGroup{}, false
 	}
-	at := slices.IndexFunc(r.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == g.Port && (p.Planned || p.Live != nil) })
-	if at < 0 {
-		return resolved.Listener{}, model.TargetGroup{}, false
+	l := r.lb.ListenerOnPort(g.Port)
+	if l == nil || !l.Planned && l.Live == nil {
+		return nil, model.TargetGroup{}, false
 	}
-	return r.lb.Listeners[at], *g, true
+	return l, *g, true
 }
 
 // retainListeners retains existing listeners that no accepted member requests but that have rules or default actions of a

@@ -69,6 +69,16 @@ func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener {
 	return lb.Live.ListenerOnPort(port)
 }
 
+// ListenerOnPort returns the desired listener on a port; nil if there is none.
+func (lb *LoadBalancer) ListenerOnPort(port int32) *Listener {
+	for i := range lb.Listeners {
+		if lb.Listeners[i].Desired.Port == port {
+			return &lb.Listeners[i]
+		}
+	}
+	return nil
+}
+
 // Members returns the members that have a listener or a rule on the load balancer, perhaps repeatedly.
 func (lb *LoadBalancer) Members() (out []finding.Ref) {
 	for _, l := range lb.Listeners {

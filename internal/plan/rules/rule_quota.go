@@ -57,8 +57,7 @@ func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	}
 	for j := range lb.Live.Listeners {
 		live := &lb.Live.Listeners[j]
-		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
-		for _, o := range rp.replaceableRules(live, i) {
+		for _, o := range rp.replaceableRules(live, lb.ListenerOnPort(live.Port)) {
 			open = append(open, o)
 			if len(o.Owners) > 0 {
 				lb.RuleShares.AddToBeDeleted(o.Owners[0].Namespace)
@@ -144,16 +143,16 @@ func (p ruleClaim) rankByAssignment() int {
 }
 
 // replaceableRules returns the rules of an existing listener that are not desired any more, and sets HasLiveRule of the
-// desired rules that exist. i is the index of the desired listener; it is negative if the listener is not desired.
-func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*resolved.ReplaceableRule) {
+// desired rules that exist. desired is the desired listener; nil if the listener is not desired.
+func (rp *RuleQuota) replaceableRules(live *observed.Listener, desired *resolved.Listener) (out []*resolved.ReplaceableRule) {
 	lb := rp.lb
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
 	deleted := plan.StepID("")
-	if i < 0 {
+	if desired == nil {
 		deleted = plan.NewStepID("delete", plan.Address{Kind: plan.Listener, ID: live.ARN})
 	} else {
-		for j := range lb.Listeners[i].Rules {
-			p := &lb.Listeners[i].Rules[j]
+		for j := range desired.Rules {
+			p := &desired.Rules[j]
 			if p.KeptRule != nil {
 				byARN[p.KeptRule.ARN] = p
 				continue
@@ -175,7 +174,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, i int) (out []*re
 		case p != nil:
 			p.HasLiveRule = true
 			lb.RuleShares.AddRetained(p.Desired.Member.Namespace)
-		case i >= 0 && (!lb.Listeners[i].Planned || lb.Listeners[i].Desired.OrderHeld != 0):
+		case desired != nil && (!desired.Planned || desired.Desired.OrderHeld != 0):
 			// The rule is retained, or may have to be retained.
 		default:
 			if of == nil {

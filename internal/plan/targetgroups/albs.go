@@ -64,29 +64,32 @@ func (at *ALBTargetPlanner) Deregister(group string, t observed.Target, after []
 	return id
 }
 
-// planALBTargetRegistration plans to register a port of another stack's load balancer as the only target of a target group,
-// in place of the current targets. arn is the ARN of the target group, empty if this plan creates it.
-func (at *ALBTargetPlanner) planALBTargetRegistration(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
+// Register plans to register the ALB of the stack, or the ALB of another stack that group names, as the only target of a
+// target group, and to deregister the current targets before. It returns the steps; none if the ALB is registered already, or
+// if the targets are not known. arn is the ARN of the target group; empty if this plan creates it. alb is the ARN of the ALB;
+// empty if this plan creates it.
+func (at *ALBTargetPlanner) Register(group model.TargetGroup, arn, alb string, after []plan.StepID, members []finding.Ref) []plan.StepID {
 	if arn != "" {
 		targets, known := at.ALBTargets(arn)
-		if !known {
-			return ""
+		if !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == alb && t.Port == group.Port }) {
+			return nil
 		}
-		to := observed.Target{ID: group.LoadBalancer, Port: group.Port}
-		if slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == to.ID && t.Port == to.Port }) {
-			return ""
-		}
+		after = slices.Clip(after)
 		for _, t := range targets {
 			after = append(after, at.Deregister(arn, t, nil))
 		}
 	}
 	a := plan.Address{Kind: plan.ALBTarget, ID: group.ID}
-	return at.Add(plan.Step{
-		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
-		Do:      plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), ARN: group.LoadBalancer, Port: group.Port},
-		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", group.LoadBalancer, group.Port)}},
-		Why:     "the network load balancer forwards to the load balancer of another Gateway", After: after, RequestedBy: group.Members,
-	})
+	do := plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), LoadBalancer: plan.LoadBalancerAddress, Port: group.Port}
+	to, why := model.LoadBalancerID, "the network load balancer forwards to the application load balancer"
+	if group.LoadBalancer != "" {
+		do.LoadBalancer, do.ARN = plan.Address{}, group.LoadBalancer
+		to, why = group.LoadBalancer, "the network load balancer forwards to the load balancer of another Gateway"
+	}
+	return []plan.StepID{at.Add(plan.Step{
+		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create, Do: do,
+		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", to, group.Port)}}, Why: why, After: after, RequestedBy: members,
+	})}
 }
 
 // DeregisterFromAllTargetGroups plans to deregister a load balancer that is to be deleted from all target groups, and returns

@@ -72,9 +72,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		}
 		ready := gp.PlanTargetGroup(w, lb, groups)
 		if w.LoadBalancer != "" {
-			if id := gp.ALBTargets.planALBTargetRegistration(w, gp.LiveTargetGroupARNs[w.ID], ready); id != "" {
-				ready = append(ready, id)
-			}
+			ready = append(ready, gp.ALBTargets.Register(w, gp.LiveTargetGroupARNs[w.ID], w.LoadBalancer, ready, w.Members)...)
 		}
 		done[w.ID] = ready
 	}
@@ -102,11 +100,8 @@ func (gp *Planner) isUsed(w model.TargetGroup) bool {
 	if gp.forwardedIDs[w.ID] || gp.heldForwardedIDs[w.ID] {
 		return gp.forwardedIDs[w.ID]
 	}
-	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.isMemberHeld(m) })
+	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.heldMembers[m] })
 }
-
-// isMemberHeld reports whether everything that a member contributes is held.
-func (k *targetGroupIndexes) isMemberHeld(m finding.Ref) bool { return k.heldMembers[m] }
 
 // PlanTargetGroup plans a target group after the steps lb, and its binding also after the steps groups. It returns the steps
 // after which the target group can be used.

@@ -77,7 +77,7 @@ func ValidationRecords(domains []string) (out []observed.DNSRecord) {
 func UsesCertificate(have observed.Stack, arn string) bool {
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {
-			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
+			if l.HasCertificate(arn) {
 				return true
 			}
 		}

@@ -352,7 +352,7 @@ func (r *rightsChecker) checkCertificates(l *observed.Listener) {
 		return
 	}
 	for _, c := range r.liveStack.Facts.OwnCertificates {
-		if c.ImportedIdentity == nil || c.ARN != l.Certificate && !slices.Contains(l.Certificates, c.ARN) || r.mayPresent(l.Port, c.ResourceID, c.Domains) {
+		if c.ImportedIdentity == nil || !l.HasCertificate(c.ARN) || r.mayPresent(l.Port, c.ResourceID, c.Domains) {
 			continue
 		}
 		namespace, _ := naming.NamespaceOfImport(c.ResourceID)
