@@ -68,7 +68,7 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Outs
 		kind = plan.SecurityGroup
 	}
 	if do, ok := s.Do.(plan.CreateRule); ok {
-		known = observed.RuleText(s.Rule.Port, do.Rule.Conditions)
+		known = plan.RuleText(s.Rule.Port, do.Rule.Conditions)
 	}
 	return slices.ContainsFunc(foreign, func(f observed.OutsideChange) bool {
 		switch {

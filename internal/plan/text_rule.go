@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // ConditionsText returns a human-readable text of the conditions of a rule, in one line; "always" if there are none. A long
@@ -35,6 +36,12 @@ func ConditionsText(conditions []model.Condition) string {
 		return "always"
 	}
 	return clip(strings.Join(parts, ", "))
+}
+
+// RuleText returns a text that identifies a listener rule by its port and conditions. Two rules have the same text if and only
+// if they have the same port, and equal.SameConditions reports true for their conditions.
+func RuleText(port int32, conditions []model.Condition) string {
+	return formatInt32(port) + " " + equal.ConditionsKey(conditions)
 }
 
 // hostTexts returns regular expressions for hosts as text. An expression that was made from a hostname is shown as this

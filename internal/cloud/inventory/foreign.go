@@ -187,7 +187,7 @@ func (v *outsideChanges) compareRules(e *LoadBalancer, was, now *Listener) {
 		}
 		switch {
 		case !there:
-			v.addChange(e.Seen.Tags, observed.OutsideChange{Kind: string(plan.Rule), ID: arn, DeletedResource: observed.RuleText(was.Seen.Port, old.Conditions)})
+			v.addChange(e.Seen.Tags, observed.OutsideChange{Kind: string(plan.Rule), ID: arn, DeletedResource: plan.RuleText(was.Seen.Port, old.Conditions)})
 		case !equality.Semantic.DeepEqual(old, r):
 			v.Record(e.Seen.Tags, plan.Rule, arn)
 		}

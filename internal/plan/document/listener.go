@@ -133,7 +133,7 @@ func mutualAuthOf(m *model.MutualAuth) *mutualAuthSpec {
 	out := &mutualAuthSpec{Mode: m.Mode}
 	if m.Mode == equal.MutualAuthVerify {
 		ignore := m.IgnoreExpiry != nil && *m.IgnoreExpiry
-		out.TrustStore, out.IgnoreExpiry, out.AdvertiseCA = m.TrustStore, &ignore, cmp.Or(m.AdvertiseCA, "off")
+		out.TrustStore, out.IgnoreExpiry, out.AdvertiseCA = m.TrustStore, &ignore, cmp.Or(m.AdvertiseCA, equal.SettingOff)
 	}
 	return out
 }

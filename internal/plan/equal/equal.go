@@ -175,36 +175,37 @@ func SameConditions(a, b []model.Condition) bool { return ConditionsKey(a) == Co
 // true for them.
 func ConditionsKey(cs []model.Condition) string {
 	if len(cs) == 1 {
-		return string(appendCondition(nil, cs[0]))
+		return string(conditionKey(cs[0]))
 	}
 	keys := make([]string, 0, len(cs))
 	for _, c := range cs {
-		keys = append(keys, string(appendCondition(nil, c)))
+		keys = append(keys, string(conditionKey(c)))
 	}
 	slices.Sort(keys)
 	return strings.Join(keys, "")
 }
 
-func appendCondition(to []byte, c model.Condition) []byte {
+// conditionKey returns a key for a condition. Different conditions have different keys.
+func conditionKey(c model.Condition) []byte {
 	switch c := c.(type) {
 	case model.HostHeader:
-		return appendSet(appendSet(append(to, 'h'), c.Values, true), c.Regex, false)
+		return appendSet(appendSet([]byte{'h'}, c.Values, true), c.Regex, false)
 	case model.PathPattern:
-		return appendSet(appendSet(append(to, 'p'), c.Values, false), c.Regex, false)
+		return appendSet(appendSet([]byte{'p'}, c.Values, false), c.Regex, false)
 	case model.HTTPHeader:
-		return appendSet(appendSet(appendText(append(to, 'n'), strings.ToLower(c.Name)), c.Values, false), c.Regex, false)
+		return appendSet(appendSet(appendText([]byte{'n'}, strings.ToLower(c.Name)), c.Values, false), c.Regex, false)
 	case model.RequestMethod:
-		return appendSet(append(to, 'm'), c.Values, false)
+		return appendSet([]byte{'m'}, c.Values, false)
 	case model.QueryString:
 		var pairs []string
 		for _, p := range c.Pairs {
 			pairs = append(pairs, string(appendText(appendText(nil, p.Key), p.Value)))
 		}
-		return appendSet(append(to, 'q'), pairs, false)
+		return appendSet([]byte{'q'}, pairs, false)
 	case model.SourceIP:
-		return appendSet(append(to, 's'), c.CIDRs, true)
+		return appendSet([]byte{'s'}, c.CIDRs, true)
 	}
-	return append(to, '?')
+	return []byte{'?'}
 }
 
 // appendSet appends the number of distinct texts, and then these texts in sorted order. If fold is set, it converts them to
@@ -283,7 +284,7 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 	}
 	flag := func(b *bool) bool { return b != nil && *b }
 	return want.TrustStore == have.TrustStore && flag(want.IgnoreExpiry) == flag(have.IgnoreExpiry) &&
-		cmp.Or(want.AdvertiseCA, "off") == cmp.Or(have.AdvertiseCA, "off")
+		cmp.Or(want.AdvertiseCA, SettingOff) == cmp.Or(have.AdvertiseCA, SettingOff)
 }
 
 // MutualAuthVerify is the mutual TLS mode in which AWS verifies client certificates. SettingOff is the mode without mutual
