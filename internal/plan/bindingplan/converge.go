@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -124,9 +123,9 @@ func (f *Facts) storedCheckpoint() string {
 	return f.StoredBinding.Annotations[targets.CheckpointAnnotation]
 }
 
-// hasFinalizer reports whether a binding has the finalizer of the controller.
-func hasFinalizer(b *elbv2.TargetGroupBinding) bool {
-	return slices.Contains(b.Finalizers, naming.BindingFinalizer)
+// hasFinalizer reports whether the stored binding has the finalizer of the controller.
+func (f *Facts) hasFinalizer() bool {
+	return slices.Contains(f.StoredBinding.Finalizers, naming.BindingFinalizer)
 }
 
 // clearCheckpoint plans to remove the checkpoint of the binding, so that the next run compares the binding with AWS.

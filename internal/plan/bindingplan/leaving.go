@@ -40,7 +40,7 @@ func (p *planner) planDeletion() {
 			Fix:     "to end the traffic, delete the Ingress, Service or route that forwards to the target group, or remove the backend from it",
 		})
 		p.addStep(NoteDeletedInUse, "")
-		p.addStep(p.events(p.findings, ""), "")
+		p.addStep(p.events(p.findings, "", false), "")
 		p.addStep(RemoveFinalizer{}, "the targets are retained, because the binding is created again")
 		return
 	}

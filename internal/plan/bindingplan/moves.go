@@ -92,11 +92,7 @@ func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
 		p.clearCheckpoint()
 	}
 	if len(m.ToRegister) > 0 && m.isShared {
-		want := p.wantedIdentities()
-		for id := range p.Record.Identities {
-			want[id] = true
-		}
-		p.recordTargets(want, "before they are registered")
+		p.recordNewTargets()
 	}
 }
 
@@ -130,8 +126,11 @@ func (p targetPlanner) planAfterRegistration(m *targetMoves) {
 func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	a := m.attempt
 	if a != nil && a.LastFailure != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.ToRegister, a.Refusals)) == 0 {
-		var ok bool
-		if old, ok = p.targetsUnableToServe(old); !ok {
+		if targets.HasInstanceTargets(p.CompletedBinding) {
+			old = nil
+		} else if unserving, ok := p.unservingTargets(old); ok {
+			old = unserving
+		} else {
 			return
 		}
 	}
@@ -171,16 +170,6 @@ func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoin
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return identities[e.Identity()] })
-}
-
-// targetsUnableToServe returns the targets that cannot answer requests any more, because they have no ready pod. It returns
-// none if the targets are nodes. The second result is false if the plan needs an answer first.
-func (p targetPlanner) targetsUnableToServe(list []*observed.Target) ([]*observed.Target, bool) {
-	if targets.HasInstanceTargets(p.CompletedBinding) {
-		return nil, true
-	}
-	serving, ok := p.servingPods(list)
-	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
 }
 
 // servingPods returns the pods of targets that are ready and not terminating, by address. The second result is false if the

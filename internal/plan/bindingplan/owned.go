@@ -32,10 +32,12 @@ func (f *Facts) wantedIdentities() map[string]bool {
 	return out
 }
 
-// recordTargets plans to write the identities into the record of the shared target group, unless the record already has
-// exactly these identities.
-func (p targetPlanner) recordTargets(want map[string]bool, why string) {
+// recordNewTargets plans to add the identities of the endpoints to the record of the shared target group, before they are
+// registered.
+func (p targetPlanner) recordNewTargets() {
+	want := p.wantedIdentities()
+	maps.Copy(want, p.Record.Identities)
 	if !p.Record.HasRecord || !maps.Equal(p.Record.Identities, want) {
-		p.addStep(SetRecord{want}, why)
+		p.addStep(SetRecord{want}, "before they are registered")
 	}
 }

@@ -115,6 +115,3 @@ func (p *planner) requeueAfter(after time.Duration, why string) {
 func (f *Facts) gateType() corev1.PodConditionType {
 	return targets.ReadinessGateType(f.Key.Name)
 }
-
-// hasFinalizer reports whether the stored binding has the finalizer of the controller.
-func (f *Facts) hasFinalizer() bool { return hasFinalizer(f.StoredBinding) }

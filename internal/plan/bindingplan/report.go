@@ -123,7 +123,7 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 			break
 		}
 		r.setStatus(reasonBackendNotFound, true)
-		r.addEvents(r.events(r.Findings, reasonBackendNotFound))
+		r.addEvents(r.events(reasonBackendNotFound))
 	case reportCleanup:
 		if failed != nil {
 			r.endWithCleanupFailure(*failed)
@@ -235,7 +235,7 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	if len(rules.PendingENIFindings) == 0 || len(rules.Findings) > 0 {
 		r.setStatus(reason, true)
 	}
-	r.addEvents(r.events(r.Findings, reason))
+	r.addEvents(r.events(reason))
 	r.recordSuccessReport(reason == "" && !r.CallPostponed)
 	r.requeueIf(len(rules.PendingENIFindings) > 0, durations.FirstPoll, "AWS does not return the ENI of an endpoint yet")
 	r.requeueIf(!rules.AllRulesExist && !rules.Faulty || rules.OtherRulesMissing, r.Options.Requeue, "some security group rules are missing")
@@ -295,7 +295,7 @@ func (r *reporter) endWithFindings(fs ...finding.Finding) {
 	r.StatusHasFault = true
 	r.explainClosedGates()
 	r.setStatus(reasonFailedReconcile, false)
-	r.addEvents(r.events(r.Findings, reasonFailedReconcile))
+	r.addEvents(r.events(reasonFailedReconcile))
 }
 
 // endWithCleanupFailure ends the report of a run that could not remove the targets and rules of a deleted binding.
@@ -310,7 +310,7 @@ func (r *reporter) endWithCleanupFailure(f Failure) {
 	})
 	r.explainClosedGates()
 	r.setStatus(reasonFailedCleanup, false)
-	r.addEvents(r.events(r.Findings, reasonFailedCleanup))
+	r.addEvents(r.events(reasonFailedCleanup))
 	r.Err = f.Err
 }
 

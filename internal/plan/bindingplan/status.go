@@ -94,15 +94,10 @@ func stableMessage(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxMessageBytes)], "")
 }
 
-// events returns the events for findings. The events of errors about the binding get reason. An event about success is added
-// if reason is empty, AWS was changed and no call is postponed.
-func (r *reporter) events(found finding.List, reason string) WriteEvents {
-	return r.Facts.events(found, reason, r.stepResults.AWSChanged && !r.CallPostponed)
-}
-
-// events returns the events for the findings of a plan, without an event about success.
-func (p *planner) events(found finding.List, reason string) WriteEvents {
-	return p.Facts.events(found, reason, false)
+// events returns the events for the findings of the report. The events of errors about the binding get reason. An event about
+// success is added if reason is empty, AWS was changed and no call is postponed.
+func (r *reporter) events(reason string) WriteEvents {
+	return r.Facts.events(r.Findings, reason, r.stepResults.AWSChanged && !r.CallPostponed)
 }
 
 // Event returns the event for a finding. If reason is empty, the event has the reason of the finding.
