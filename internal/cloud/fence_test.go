@@ -37,9 +37,9 @@ func (l *lease) setLost() { l.lost.Store(true) }
 // createLoadBalancer applies a step that consists of one CreateLoadBalancer call.
 func (r *harness) createLoadBalancer(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
-	var subnets []plan.SubnetMapping
+	var subnets []model.SubnetMapping
 	for _, id := range r.publicSubnets {
-		subnets = append(subnets, plan.SubnetMapping{Subnet: id})
+		subnets = append(subnets, model.SubnetMapping{Subnet: id})
 	}
 	_, err := r.cloud.Apply(r.ctx, webStack, plan.Step{ID: "create", Address: a, Verb: plan.Create, Do: plan.CreateLoadBalancer{
 		Name: name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: subnets,

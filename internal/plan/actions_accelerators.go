@@ -160,31 +160,19 @@ func divideEndpoints(list []EndpointSettings, part func(EndpointSettings) Action
 	return out
 }
 
-func (RecordAccelerator) action() {}
-
-func (CreateAccelerator) action() {}
-
-func (ChangeAccelerator) action() {}
-
-func (DeleteAccelerator) action() {}
-
+func (RecordAccelerator) action()         {}
+func (CreateAccelerator) action()         {}
+func (ChangeAccelerator) action()         {}
+func (DeleteAccelerator) action()         {}
 func (CreateAcceleratorListener) action() {}
-
 func (ChangeAcceleratorListener) action() {}
-
 func (DeleteAcceleratorListener) action() {}
-
-func (CreateEndpointGroup) action() {}
-
-func (ChangeEndpointGroup) action() {}
-
-func (AddEndpoints) action() {}
-
-func (SetEndpoints) action() {}
-
-func (RemoveEndpoints) action() {}
-
-func (DeleteEndpointGroup) action() {}
+func (CreateEndpointGroup) action()       {}
+func (ChangeEndpointGroup) action()       {}
+func (AddEndpoints) action()              {}
+func (SetEndpoints) action()              {}
+func (RemoveEndpoints) action()           {}
+func (DeleteEndpointGroup) action()       {}
 
 // addAccelerator adds the fields of the accelerator, accelerator listener or endpoint group that the action creates, or of
 // the endpoints that it adds. For other actions it adds nothing.

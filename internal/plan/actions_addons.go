@@ -41,10 +41,7 @@ type DeleteProtection struct {
 	ID           string
 }
 
-func (SetWebACL) action() {}
-
-func (SetClassicACL) action() {}
-
+func (SetWebACL) action()        {}
+func (SetClassicACL) action()    {}
 func (CreateProtection) action() {}
-
 func (DeleteProtection) action() {}

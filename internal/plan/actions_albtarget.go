@@ -21,6 +21,5 @@ type DeregisterALB struct {
 	Port  int32
 }
 
-func (RegisterALB) action() {}
-
+func (RegisterALB) action()   {}
 func (DeregisterALB) action() {}

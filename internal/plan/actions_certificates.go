@@ -78,8 +78,7 @@ type RequestCertificate struct {
 type DeleteCertificate struct{ ARN string }
 
 func (RequestCertificate) action() {}
-
-func (DeleteCertificate) action() {}
+func (DeleteCertificate) action()  {}
 
 // ValidationRecord is the resource kind of a DNS record with which ACM validates that the account controls a domain.
 const ValidationRecord ResourceKind = "validation-record"
@@ -99,5 +98,4 @@ type DeleteRecord struct {
 }
 
 func (CreateRecord) action() {}
-
 func (DeleteRecord) action() {}

@@ -247,16 +247,13 @@ type CreateLoadBalancer struct {
 	Name           string
 	Scheme         model.Scheme
 	AddressType    model.AddressType
-	Subnets        []SubnetMapping
+	Subnets        []model.SubnetMapping
 	SourceNAT      string // "on", "off", or empty for the default of AWS
 	SecurityGroups []SecurityGroupRef
 	CoIPPool       string
 	IPAMPool       string
 	Tags           Tags
 }
-
-// SubnetMapping is a subnet of a load balancer with the addresses of the load balancer in this subnet.
-type SubnetMapping = model.SubnetMapping
 
 // SecurityGroupRef identifies a security group: by id, or by address if an earlier step creates it.
 type SecurityGroupRef struct {
@@ -276,7 +273,7 @@ type SetSecurityGroups struct {
 // SetSubnets replaces the subnets of a load balancer.
 type SetSubnets struct {
 	LoadBalancer Address
-	Subnets      []SubnetMapping
+	Subnets      []model.SubnetMapping
 	// SourceNAT and AddressType are not changed if empty.
 	SourceNAT   string
 	AddressType model.AddressType
@@ -427,61 +424,34 @@ func RuleActionsOf(do Action) []model.Action {
 // DeleteRule deletes a listener rule.
 type DeleteRule struct{ ARN string }
 
-func (ClaimFinalizer) action() {}
-
-func (ReleaseFinalizer) action() {}
-
-func (PutBinding) action() {}
-
-func (DeleteBinding) action() {}
-
+func (ClaimFinalizer) action()      {}
+func (ReleaseFinalizer) action()    {}
+func (PutBinding) action()          {}
+func (DeleteBinding) action()       {}
 func (CreateSecurityGroup) action() {}
-
-func (ChangeIngress) action() {}
-
+func (ChangeIngress) action()       {}
 func (DeleteSecurityGroup) action() {}
-
-func (CreateLoadBalancer) action() {}
-
-func (SetSecurityGroups) action() {}
-
-func (SetSubnets) action() {}
-
-func (SetAddressType) action() {}
-
-func (SetIPAMPool) action() {}
-
-func (SetCapacity) action() {}
-
-func (SetAttributes) action() {}
-
-func (SetTags) action() {}
-
-func (DeleteLoadBalancer) action() {}
-
-func (CreateTargetGroup) action() {}
-
-func (SetHealthCheck) action() {}
-
-func (DeleteTargetGroup) action() {}
-
-func (CreateListener) action() {}
-
-func (ModifyListener) action() {}
-
-func (AddCertificate) action() {}
-
-func (RemoveCertificate) action() {}
-
-func (DeleteListener) action() {}
-
-func (CreateRule) action() {}
-
-func (ModifyRule) action() {}
-
-func (SetPriorities) action() {}
-
-func (DeleteRule) action() {}
+func (CreateLoadBalancer) action()  {}
+func (SetSecurityGroups) action()   {}
+func (SetSubnets) action()          {}
+func (SetAddressType) action()      {}
+func (SetIPAMPool) action()         {}
+func (SetCapacity) action()         {}
+func (SetAttributes) action()       {}
+func (SetTags) action()             {}
+func (DeleteLoadBalancer) action()  {}
+func (CreateTargetGroup) action()   {}
+func (SetHealthCheck) action()      {}
+func (DeleteTargetGroup) action()   {}
+func (CreateListener) action()      {}
+func (ModifyListener) action()      {}
+func (AddCertificate) action()      {}
+func (RemoveCertificate) action()   {}
+func (DeleteListener) action()      {}
+func (CreateRule) action()          {}
+func (ModifyRule) action()          {}
+func (SetPriorities) action()       {}
+func (DeleteRule) action()          {}
 
 // WritesToKubernetes reports whether the action is a write to Kubernetes rather than to AWS.
 func WritesToKubernetes(a Action) bool {

@@ -44,7 +44,7 @@ func securityGroupIDs(groups []plan.SecurityGroupRef, known plan.KnownIDs) ([]st
 }
 
 // subnetMappings converts subnets, with the IP addresses that the user has chosen in them, for a request.
-func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
+func subnetMappings(subnets []model.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
 		out = append(out, elbtypes.SubnetMapping{

@@ -76,7 +76,7 @@ func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
 }
 
 // subnetMappings converts subnets to their form in a document, sorted by id.
-func subnetMappings(ms []plan.SubnetMapping) []subnetMapping {
+func subnetMappings(ms []model.SubnetMapping) []subnetMapping {
 	var out []subnetMapping
 	for _, m := range ms {
 		out = append(out, subnetMapping(m))

@@ -179,20 +179,20 @@ func TestAddressesAreAssignedToSubnetsOfTheirRanges(t *testing.T) {
 	answer.Candidates = slices.Clone(answer.Candidates)
 	answer.Candidates[0].CIDR, answer.Candidates[1].CIDR = "10.0.1.0/24", "10.0.2.0/24"
 	facts.Subnets[key] = answer
-	a, b := plan.SubnetMapping{Subnet: "subnet-a", PrivateIPv4: "10.0.1.9"}, plan.SubnetMapping{Subnet: "subnet-b", PrivateIPv4: "10.0.2.9"}
+	a, b := model.SubnetMapping{Subnet: "subnet-a", PrivateIPv4: "10.0.1.9"}, model.SubnetMapping{Subnet: "subnet-b", PrivateIPv4: "10.0.2.9"}
 	for _, c := range []struct {
 		addresses []string
-		want      []plan.SubnetMapping
+		want      []model.SubnetMapping
 	}{
-		{nil, []plan.SubnetMapping{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}},
-		{[]string{"10.0.2.9", "10.0.1.9"}, []plan.SubnetMapping{a, b}},
+		{nil, []model.SubnetMapping{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}},
+		{[]string{"10.0.2.9", "10.0.1.9"}, []model.SubnetMapping{a, b}},
 		{[]string{"10.0.2.9"}, nil},
 		{[]string{"10.0.2.9", "10.0.2.10"}, nil},
 		{[]string{"10.0.2.9", "10.0.3.9"}, nil},
 	} {
 		want.LoadBalancer.PrivateIPv4 = c.addresses
 		p, found := planner.Make(want, observed.Stack{Facts: facts}, testOptions, plan.Memory{})
-		var got []plan.SubnetMapping
+		var got []model.SubnetMapping
 		for _, s := range p.Steps {
 			if do, ok := s.Do.(plan.CreateLoadBalancer); ok {
 				got = do.Subnets

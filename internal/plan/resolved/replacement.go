@@ -14,20 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// Replacement
-//
-// AWS can change neither the scheme nor the type of a load balancer, so that another one has to replace it. The new one is
-// created in addition to the existing one, which is then called the previous load balancer. The new one gets new target
-// groups, because AWS admits a target group on only one load balancer. The status shows the previous load balancer until the
-// new one is ready for requests. Then the status shows the new one, and the previous one is deleted when clients have had
-// time to resolve the new DNS name. In the meantime the previous one is not changed, except that rules of members that leave
-// are deleted. Bindings still register pods in the target groups of the previous load balancer.
-//
-// The progress of a replacement is recorded only in AWS: by the load balancers that exist, and by two tags
-// (naming.SuccessorTag and naming.ReplacedTag). An edit during a replacement therefore needs no special case: the load
-// balancer with the desired scheme and type is kept, and all others are previous load balancers.
-
-// replacement has the previous load balancers of a load balancer, and the progress of their replacement.
+// replacement has the previous load balancers of a load balancer, and the progress of their replacement. See package
+// plan/replacement.
 type replacement struct {
 	// Previous are the previous load balancers, which are kept until clients have resolved the name of the new one.
 	Previous []*observed.LoadBalancer

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
@@ -16,11 +17,11 @@ const AutoAssigned = "auto_assigned"
 
 // SubnetMappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a retained subnet, so
 // that such a subnet keeps its current addresses.
-func (lb *LoadBalancer) SubnetMappings() []plan.SubnetMapping {
-	var out []plan.SubnetMapping
+func (lb *LoadBalancer) SubnetMappings() []model.SubnetMapping {
+	var out []model.SubnetMapping
 	allocations := lb.elasticAddresses()
 	for _, id := range lb.Subnets {
-		m := plan.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.SourceNATPrefixes[id]}
+		m := model.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.SourceNATPrefixes[id]}
 		if had := lb.liveMapping(id); had != nil {
 			m.PrivateIPv4 = keptAddress(m.PrivateIPv4, had.PrivateIPv4)
 			if had.IPv6 != "" {
@@ -69,7 +70,7 @@ func keptAddress(want, live string) string {
 }
 
 // liveMapping returns the existing mapping of a network load balancer for a subnet; nil if there is none.
-func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
+func (lb *LoadBalancer) liveMapping(subnet string) *model.SubnetMapping {
 	if lb.Live == nil {
 		return nil
 	}

@@ -4,9 +4,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
@@ -36,13 +34,11 @@ func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 			kinds[kind{w.Protocol, w.AddressType}] = true
 		}
 	}
-	equal.EachForwardedARN([]observed.Listener{{Default: l.Live.Default}}, func(arn string) {
-		for _, g := range t.Have.TargetGroups {
-			if g.ARN == arn {
-				kinds[kind{g.Protocol, g.AddressType}] = true
-			}
+	for _, g := range t.Have.TargetGroups {
+		if plan.ForwardsTo(l.Live.Default, g.ARN) {
+			kinds[kind{g.Protocol, g.AddressType}] = true
 		}
-	})
+	}
 	return len(kinds) <= 1
 }
 
@@ -50,7 +46,9 @@ func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 // current default actions while a desired target group has no registered targets and a current one has healthy targets.
 func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	var old []string
-	equal.EachForwardedARN([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
+	for _, g := range model.ForwardedTargetGroups(l.Live.Default) {
+		old = append(old, g.Group.ARN)
+	}
 	pending := t.PendingTargetGroups(l.DefaultActions, old, t.hasRegisteredTarget)
 	if len(pending) == 0 || t.IsHealthReadDone(pending) && !t.HasServingTargetGroup(old) {
 		return l.DefaultActions, plan.Wait{}

@@ -8,12 +8,11 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // setMappings sets the subnets of an NLB as AWS would. It keeps the addresses of existing subnets, and panics if a step
 // changes them. If source NAT is on, it assigns missing prefixes. An empty sourceNAT keeps the current setting.
-func setMappings(lb *observed.LoadBalancer, to []plan.SubnetMapping, sourceNAT string) {
+func setMappings(lb *observed.LoadBalancer, to []model.SubnetMapping, sourceNAT string) {
 	lb.SourceNAT = cmp.Or(sourceNAT, lb.SourceNAT, "off")
 	var out []model.SubnetMapping
 	for i, m := range to {

@@ -463,7 +463,7 @@ func (s *simulation) applyBinding(do plan.PutBinding) {
 	s.have.Bindings = append(s.have.Bindings, h)
 }
 
-func subnetsOf(ms []plan.SubnetMapping) []string {
+func subnetsOf(ms []model.SubnetMapping) []string {
 	var out []string
 	for _, m := range ms {
 		out = append(out, m.Subnet)
@@ -471,7 +471,7 @@ func subnetsOf(ms []plan.SubnetMapping) []string {
 	return sortedDistinct(out)
 }
 
-func allocationIDsOf(ms []plan.SubnetMapping) []string {
+func allocationIDsOf(ms []model.SubnetMapping) []string {
 	var out []string
 	for _, m := range ms {
 		if m.Allocation != "" {
