@@ -101,7 +101,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List
 	switch {
 	case r.relation.Kind == handover.TakeOverNotAllowed:
-		found = r.relation.Refusals(d.Stack)
+		found = handover.ObjectObstacles(d.Stack, r.relation.OtherStack)
 	case r.relation.IsBeforeTakeOver(d.Stack, d.Have):
 		if found = handover.Obstacles(d.Stack, d.Have, d.Plan.Steps); len(found) == 0 {
 			found = handover.Differences(d.Stack, r.relation.OtherStack, r.portTextOf)

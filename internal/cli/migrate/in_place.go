@@ -23,7 +23,7 @@ func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.S
 	if want.Adopts == nil {
 		return // other notes report what is wrong with the Gateway
 	}
-	for _, f := range (handover.Relation{OtherStack: g.IngressStack}).Refusals(want) {
+	for _, f := range handover.ObjectObstacles(want, g.IngressStack) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
 	differences := handover.Differences(want, g.IngressStack, func(b model.Binding) string { return port(&b) })

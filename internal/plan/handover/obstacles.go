@@ -18,11 +18,6 @@ func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding
 	return slices.Concat(resourceObstacles(want, have), stepObstacles(want, steps))
 }
 
-// Refusals returns findings about the objects of both stacks that prevent a take-over.
-func (rel Relation) Refusals(want model.Stack) finding.List {
-	return objectObstacles(want, rel.OtherStack)
-}
-
 // refusal returns the finding that a Gateway does not take over the load balancer that it requests. why is the reason.
 func refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{
@@ -31,9 +26,9 @@ func refusal(want model.Stack, why, fix string) finding.Finding {
 	}
 }
 
-// objectObstacles returns findings about the objects of both stacks that prevent a take-over. from is the stack whose load
+// ObjectObstacles returns findings about the objects of both stacks that prevent a take-over. from is the stack whose load
 // balancer is requested.
-func objectObstacles(want, from model.Stack) (out finding.List) {
+func ObjectObstacles(want, from model.Stack) (out finding.List) {
 	add := func(fix, format string, args ...any) { out.Add(refusal(want, fmt.Sprintf(format, args...), fix)) }
 	_, shared := naming.SharedName(from.ID)
 	switch {

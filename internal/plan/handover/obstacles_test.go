@@ -112,7 +112,7 @@ func TestMemberConsentsToOneGateway(t *testing.T) {
 			m.Ref = finding.Ref{Kind: "Ingress", Namespace: "blog", Name: "posts"}
 			c.change(m, &from, &want)
 			var got []string
-			for _, f := range (Relation{OtherStack: from}).Refusals(want) {
+			for _, f := range ObjectObstacles(want, from) {
 				got = append(got, f.Message)
 			}
 			text := strings.Join(got, "\n")

@@ -89,7 +89,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 		if !on {
 			out.OtherStack.ID = out.Other
 		}
-		if err == nil && len(objectObstacles(stack, out.OtherStack)) > 0 {
+		if err == nil && len(ObjectObstacles(stack, out.OtherStack)) > 0 {
 			out.Kind = TakeOverNotAllowed
 		}
 		return out, err
