@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -131,11 +132,7 @@ func RulesOfPods(d targets.RuleDemand, found ENIs, o RuleOptions) RequestedRules
 	for _, n := range d.PodDemands {
 		group, candidates, err := o.securityGroupOf(n, found)
 		if err != nil {
-			a.Complete = false
-			a.HoldsAll = a.HoldsAll || len(candidates) == 0
-			for _, c := range candidates {
-				a.holdSecurityGroup(c.ID)
-			}
+			a.holdCandidates(candidates)
 			o.addUnknownSecurityGroup(&a, n, unknownSecurityGroupFinding(d.Ref, err), err)
 			continue
 		}
@@ -153,6 +150,15 @@ func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	a.Rules.add(group, rules)
 	if a.Faulty {
 		a.holdSecurityGroup(group)
+	}
+}
+
+// holdCandidates records that the security group of an endpoint is one of the candidates, or is unknown if there are none.
+func (a *RequestedRules) holdCandidates(candidates []network.ENISecurityGroup) {
+	a.Complete = false
+	a.HoldsAll = a.HoldsAll || len(candidates) == 0
+	for _, c := range candidates {
+		a.holdSecurityGroup(c.ID)
 	}
 }
 

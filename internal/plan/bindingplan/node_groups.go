@@ -78,12 +78,8 @@ func (g *NodeSecurityGroups) IsCurrent(list *targets.NodeList, now time.Time) bo
 // RulesOfNodes returns the rules that a binding requests in the security groups of its nodes.
 func RulesOfNodes(d targets.RuleDemand, g *NodeSecurityGroups) RequestedRules {
 	a := newRequestedRules(d)
-	a.Complete = a.Complete && len(g.unclearNodes) == 0
 	for _, u := range g.unclearNodes {
-		a.HoldsAll = a.HoldsAll || len(u.candidates) == 0
-		for _, c := range u.candidates {
-			a.holdSecurityGroup(c.ID)
-		}
+		a.holdCandidates(u.candidates)
 		a.Findings.Add(unknownSecurityGroupFinding(d.Ref, u.err))
 	}
 	for _, group := range g.groups {
