@@ -76,8 +76,8 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			return slices.Contains(all, arn) || slices.Contains(out.NotOwnedARNs, arn)
 		})
 	}
-	if len(left) > 0 && len(free) > 0 && !cc.Have.Facts.CertificatesAsked && cc.ReadFault(model.AskCertificates{}) == nil {
-		cc.Ask(model.AskCertificates{})
+	if len(left) > 0 && len(free) > 0 {
+		cc.requestCertificates()
 	}
 	for _, arn := range all {
 		if !slices.Contains(left, arn) {
@@ -155,36 +155,27 @@ func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 			return namespace
 		}
 	}
-	var of []string
+	if cc.Want.ID.Kind.IsGateway() {
+		return ""
+	}
+	var of []string // "" for a rule or target group whose namespace is not known
 	for _, r := range t.live.Rules {
-		if cc.coversAny(arn, model.Rule{Conditions: r.Conditions}.Hosts()) {
-			of = append(of, cc.namespacesOf(r.Actions)...)
+		if !cc.coversAny(arn, model.Rule{Conditions: r.Conditions}.Hosts()) {
+			continue
+		}
+		ids := cc.retention.TargetGroupIDs(r.Actions)
+		if len(ids) == 0 {
+			of = append(of, "")
+		}
+		for _, id := range ids {
+			namespace, _, _ := strings.Cut(id, "/")
+			of = append(of, namespace)
 		}
 	}
 	if of = equal.SortedUnique(of); len(of) == 1 {
 		return of[0]
 	}
 	return ""
-}
-
-// namespacesOf returns the namespaces of the target groups to which observed actions forward. It has "" for each namespace
-// that is not known.
-func (cc *Chooser) namespacesOf(actions []model.Action) []string {
-	to := equal.ForwardOf(actions)
-	if to == nil || cc.Want.ID.Kind.IsGateway() {
-		return []string{""}
-	}
-	var out []string
-	for _, g := range to.Groups {
-		namespace := ""
-		for _, h := range cc.Have.TargetGroups {
-			if h.ARN == g.Group.ARN {
-				namespace, _, _ = strings.Cut(h.ResourceID, "/")
-			}
-		}
-		out = append(out, namespace)
-	}
-	return out
 }
 
 // isReplaceable reports whether an attached certificate can be removed. This is the case if the certificates in asked cover
@@ -203,9 +194,12 @@ func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates
 // coversAny reports whether a certificate is known to cover at least one of the hosts.
 func (cc *Chooser) coversAny(arn string, hosts []string) bool {
 	i := slices.IndexFunc(cc.Have.Facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
-	return i >= 0 && slices.ContainsFunc(hosts, func(h string) bool {
-		return slices.ContainsFunc(cc.Have.Facts.Certificates[i].Domains, func(d string) bool { return plan.DomainCovers(d, h) })
-	})
+	return i >= 0 && slices.ContainsFunc(hosts, func(h string) bool { return covers(cc.Have.Facts.Certificates[i], h) })
+}
+
+// covers reports whether one of the domains of a certificate covers a host.
+func covers(c observed.Certificate, host string) bool {
+	return slices.ContainsFunc(c.Domains, func(d string) bool { return plan.DomainCovers(d, host) })
 }
 
 // managedHosts returns the hosts of the managed certificate with the id; nil if there is none.

@@ -78,7 +78,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			if c.Live {
 				how = resolved.CertificateKept
 			}
-			out.AddSource(resolved.CertificateSource{Member: c.Member, Field: c.Field, Search: how, ARNs: slices.Clone(all[before:])})
+			out.Sources = append(out.Sources, resolved.CertificateSource{Member: c.Member, Field: c.Field, Search: how, ARNs: slices.Clone(all[before:])})
 		case model.CertManaged:
 			if f := cc.ReadFault(model.AskOwnCertificates{}); f != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
@@ -93,7 +93,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			if len(all) == before {
 				out.BlockedMembers = append(out.BlockedMembers, c.Member)
 			}
-			out.AddSource(resolved.CertificateSource{Member: c.Member, Search: resolved.CertificateManaged, ARNs: slices.Clone(all[before:])})
+			out.Sources = append(out.Sources, resolved.CertificateSource{Member: c.Member, Search: resolved.CertificateManaged, ARNs: slices.Clone(all[before:])})
 		case model.CertHosts:
 			if f := cc.ReadFault(model.AskCertificates{}); f != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
@@ -141,7 +141,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			out.Default = live.Certificate
 		}
 		all = append(all, kept...)
-		out.AddSource(resolved.CertificateSource{Search: resolved.CertificateKept, ARNs: kept})
+		out.Sources = append(out.Sources, resolved.CertificateSource{Search: resolved.CertificateKept, ARNs: kept})
 	}
 	if out.ImportPending {
 		return resolved.Certificates{ImportPending: true, BlockedMembers: out.BlockedMembers, Unavailable: out.Unavailable, Sources: out.Sources}
@@ -223,24 +223,19 @@ func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener,
 	if len(hosts) == 0 {
 		return nil
 	}
-	if !cc.Have.Facts.CertificatesAsked && cc.ReadFault(model.AskCertificates{}) == nil {
-		cc.Ask(model.AskCertificates{})
-	}
+	cc.requestCertificates()
 	known := map[string]observed.Certificate{}
 	for _, c := range cc.Have.Facts.Certificates {
 		known[c.ARN] = c
 	}
-	serves := func(arn, host string) bool {
-		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return plan.DomainCovers(d, host) })
-	}
 	hosts = slices.DeleteFunc(hosts, func(h string) bool {
 		// Any certificate can be presented for a rule without a host.
-		return h == "" && len(asked) > 0 || slices.ContainsFunc(asked, func(arn string) bool { return serves(arn, h) })
+		return h == "" && len(asked) > 0 || slices.ContainsFunc(asked, func(arn string) bool { return covers(known[arn], h) })
 	})
 	var kept []string
 	for _, arn := range attached {
 		_, isKnown := known[arn]
-		serving := slices.ContainsFunc(hosts, func(h string) bool { return h == "" || serves(arn, h) })
+		serving := slices.ContainsFunc(hosts, func(h string) bool { return h == "" || covers(known[arn], h) })
 		if !slices.Contains(asked, arn) && (serving || !isKnown && len(hosts) > 0) {
 			kept = append(kept, arn)
 		}
@@ -298,10 +293,7 @@ func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) boo
 	if live.HasCertificate(arn) || !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":acm:") {
 		return false
 	}
-	if !facts.CertificatesAsked {
-		if cc.ReadFault(model.AskCertificates{}) == nil {
-			cc.Ask(model.AskCertificates{})
-		}
+	if cc.requestCertificates(); !facts.CertificatesAsked {
 		return false // AWS refuses the listener if the certificate does not exist
 	}
 	part := strings.SplitN(arn, ":", 6)
@@ -309,6 +301,13 @@ func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) boo
 		return false
 	}
 	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
+}
+
+// requestCertificates asks for the certificates in ACM, unless they are known or cannot be read.
+func (cc *Chooser) requestCertificates() {
+	if !cc.Have.Facts.CertificatesAsked && cc.ReadFault(model.AskCertificates{}) == nil {
+		cc.Ask(model.AskCertificates{})
+	}
 }
 
 // CertificateSourceText returns, as a part of a fix, the setting with which users specify a certificate.

@@ -34,7 +34,7 @@ func (cc *Chooser) discoverCertificates(c model.CertHosts, live *observed.Listen
 		n := len(out.arns)
 		for _, known := range cc.Have.Facts.Certificates {
 			if known.Status != observed.CertificateIssued || len(cc.Opt.AllowedCAs) > 0 && !slices.Contains(cc.Opt.AllowedCAs, known.CA) ||
-				!slices.ContainsFunc(known.Domains, func(d string) bool { return plan.DomainCovers(d, host) }) {
+				!covers(known, host) {
 				continue
 			}
 			switch right, unavailable := cc.decideCertificateRight(known, c.Member, c.Field(host), live); {

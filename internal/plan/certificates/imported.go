@@ -76,7 +76,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		}
 		m.reportImport(w, finding.ImportsLimited,
 			"there were too many imports of this Secret, for its namespace, or in total; the certificate is not imported before "+at(next), "find out which Secrets change or are created repeatedly")
-		m.awaitImport(w, a, plan.Wait{For: "the time at which it may be imported", RetryAfter: rest})
+		m.awaitCertificate(w, a, plan.Wait{For: "the time at which it may be imported", RetryAfter: rest})
 		return
 	}
 	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, ReferencingFields: w.Import.Uses, InterimText: interimCertificateText(live)}
@@ -91,7 +91,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	case !m.hasImportCapacity(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("the account has %d of at most %d imported certificates; the rest is reserved for namespaces with fewer certificates",
 			m.Have.Facts.Imports.AccountTotal, m.maxImportedCertificates()), "delete imported certificates that are not needed, or specify certificates by ARN")
-		m.awaitImport(w, a, plan.Wait{For: "capacity for its certificate", RetryAfter: durations.StableFactAge})
+		m.awaitCertificate(w, a, plan.Wait{For: "capacity for its certificate", RetryAfter: durations.StableFactAge})
 		return
 	default:
 		do.Tags = m.Tags(w.ID, w.Tags)
@@ -102,7 +102,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		Why: why, After: m.ClaimStepsOf(w.Import.Members()...), RequestedBy: w.Import.Members(),
 	})
 	if do.ARN == "" {
-		m.awaitImport(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.RecheckInterval}, plan.NewStepID("import", a))
+		m.awaitCertificate(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.RecheckInterval}, plan.NewStepID("import", a))
 		m.importingIDs[w.ID] = len(live) == 0 && m.NewWait("import "+w.ID, "its ARN", durations.ShortWait) != plan.Wait{}
 	}
 }
@@ -269,14 +269,6 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 			Message: fmt.Sprintf("Secret %q: %s; %s", w.Import.Secret, what, now), Fix: fix,
 		})
 	}
-}
-
-// awaitImport adds a step that waits until a certificate is imported. after has the steps that import it.
-func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
-	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
-		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,
-		Do: plan.ImportCertificate{}, Why: "from " + w.Of.String(), RequestedBy: w.Import.Members(),
-	})
 }
 
 // certificateIdentityText returns a human-readable text of a certificate: its names, its expiry and the beginning of its

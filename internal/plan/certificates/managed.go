@@ -3,7 +3,6 @@ package certificates
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -124,16 +123,19 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 			Fix:     "correct the hosts or the certificate authority",
 		})
 	}
-	m.pollCertificate(w, a, "ACM to issue it", again)
+	m.awaitCertificate(w, a, plan.Wait{For: "ACM to issue it", RetryAfter: again})
 }
 
-// pollCertificate adds a step that waits until a certificate is issued. what is the condition that it waits for, and again
-// is the interval of the checks.
-func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
-	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
-		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, RetryAfter: again},
+// awaitCertificate adds a step that waits until a certificate is issued or imported. after has the steps that import it.
+func (m *Managed) awaitCertificate(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
+	s := plan.Step{
+		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: wait, After: after,
 		Do: plan.RequestCertificate{}, Why: "from " + w.Of.String(), RequestedBy: []finding.Ref{w.Member},
-	})
+	}
+	if w.Import != nil {
+		s.ID, s.Do, s.RequestedBy = plan.NewStepID("await", a), plan.ImportCertificate{}, w.Import.Members()
+	}
+	m.TrailingSteps = append(m.TrailingSteps, s)
 }
 
 // issueRank returns the order of certificates for the same hosts: issued certificates come first, then those in validation.

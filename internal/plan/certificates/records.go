@@ -41,7 +41,7 @@ func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, h
 				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the access to Route 53",
 			})
 		}
-		m.pollCertificate(w, a, "an answer from Route 53", durations.OutageWait)
+		m.awaitCertificate(w, a, plan.Wait{For: "an answer from Route 53", RetryAfter: durations.OutageWait})
 		return false
 	}
 	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
@@ -64,7 +64,7 @@ func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, h
 		m.Findings.Add(f)
 	}
 	if len(missing) > 0 {
-		m.pollCertificate(w, a, "a hosted zone", durations.MissingWait)
+		m.awaitCertificate(w, a, plan.Wait{For: "a hosted zone", RetryAfter: durations.MissingWait})
 	}
 	return len(missing) == 0
 }

@@ -119,9 +119,9 @@ func (m *Managed) deletionStep(c observed.OwnCertificate, after []plan.StepID) p
 // certificates of the account share the record of a domain. free are the certificates that the plan deletes, which need no
 // records.
 func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool {
-	goes := map[string]bool{}
+	deleted := map[string]bool{}
 	for _, c := range free {
-		goes[c.ARN] = true
+		deleted[c.ARN] = true
 	}
 	needed := map[string]bool{}
 	need := func(domains []string) {
@@ -135,12 +135,12 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 		}
 	}
 	for _, c := range m.Have.Facts.OwnCertificates {
-		if c.Public && !goes[c.ARN] {
+		if c.Public && !deleted[c.ARN] {
 			need(c.Domains)
 		}
 	}
 	for _, c := range m.Have.Facts.PublicCertificates {
-		if !goes[c.ARN] {
+		if !deleted[c.ARN] {
 			need(c.Domains)
 		}
 	}

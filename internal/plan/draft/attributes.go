@@ -21,13 +21,13 @@ func attributeChanges(want, have map[string]string) map[string]string {
 }
 
 // PlanAttributes plans to set the attributes that differ from the desired attributes. Attributes that are not desired are
-// not changed. live is set if the resource exists; have are its attributes, nil if they were not read yet. In this case,
-// PlanAttributes asks for them. of are the origins of the desired attributes, for findings.
-func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, live bool, after []plan.StepID, blames []finding.Ref, of ...finding.Origin) {
+// not changed. arn is empty if the plan creates the resource. have are the attributes of an existing resource, nil if they
+// were not read yet. In this case, PlanAttributes asks for them. of are the origins of the desired attributes, for findings.
+func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, after []plan.StepID, requestedBy []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return
 	}
-	if live && have == nil {
+	if arn != "" && have == nil {
 		q := model.AskAttributes{Of: string(a.Kind), ARN: arn}
 		if f := d.ReadFault(q); f != nil {
 			d.ReportUnavailable(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
@@ -42,6 +42,6 @@ func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string
 	}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("attributes", a), Address: a, Verb: plan.Update, Do: plan.SetAttributes{Resource: a, Values: drift},
-		Changes: mapChanges("attributes.", drift, have), Why: "attributes differ", After: after, RequestedBy: blames,
+		Changes: mapChanges("attributes.", drift, have), Why: "attributes differ", After: after, RequestedBy: requestedBy,
 	})
 }

@@ -28,7 +28,7 @@ func TrimTags(tags plan.Tags) (removed []string) {
 
 // Retag plans to change the tags of a resource and returns the step; "" if no tag differs. If legacy is set, tags of
 // aws-alb-ingress-controller are retained.
-func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, blames []finding.Ref) plan.StepID {
+func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, requestedBy []finding.Ref) plan.StepID {
 	put, remove := d.TagChanges(want, have, legacy)
 	if d.Want.Held.Tags {
 		others := slices.DeleteFunc(slices.Clone(remove), func(k string) bool { return !d.isTagOfPreviousStack(k, have) })
@@ -40,7 +40,7 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 		return ""
 	}
 	return d.AddTagStep(plan.Step{
-		ID: plan.NewStepID("tag", a), Address: a, After: after, RequestedBy: blames,
+		ID: plan.NewStepID("tag", a), Address: a, After: after, RequestedBy: requestedBy,
 		Why: d.HandoverReason(slices.ContainsFunc(remove, func(k string) bool { return d.isTagOfPreviousStack(k, have) }), "tags differ"),
 	}, put, remove, have)
 }
@@ -79,12 +79,12 @@ func tagsOverLimit(put plan.Tags, have map[string]string) int {
 
 // RetagListenerOrRule plans to change the tags of a listener or rule. lb is the ARN of its load balancer. If the tags could
 // not be read, it reports this and plans nothing.
-func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
+func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, requestedBy []finding.Ref) {
 	if f := d.ReadFault(model.AskRuleTags{ARN: lb}); f != nil {
 		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
 		return
 	}
-	d.Retag(a, want, have, false, after, blames)
+	d.Retag(a, want, have, false, after, requestedBy)
 }
 
 // TagChanges returns the tags to add or change, and the keys of the tags to remove. It ignores tags with the prefix "aws:"

@@ -46,7 +46,7 @@ func (s *Planner) Resolve(lb *resolved.LoadBalancer) {
 }
 
 func (s *Planner) plannerOf(l *resolved.Listener) *listenerPlanner {
-	return &listenerPlanner{Traffic: traffic.New(s.targetGroups), Usage: s.usage, Finalizers: s.finalizers, conditionKeys: s.conditionKeys, listener: l}
+	return &listenerPlanner{Traffic: &traffic.Traffic{TargetGroups: s.targetGroups}, Usage: s.usage, Finalizers: s.finalizers, conditionKeys: s.conditionKeys, listener: l}
 }
 
 // RemoveForeignRules plans to delete the foreign rules of a listener that is retained (resolved.Listener.ForeignRules).

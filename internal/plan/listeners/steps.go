@@ -123,7 +123,7 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 		}
 		made = p.changeBeforeRules(settings, lb)
 		steps = append(steps, made...)
-		p.PlanAttributes(a, p.listener.Live.ARN, p.listener.Attributes(), p.listener.Live.Attributes, true, append(slices.Clone(lb), made...), p.listener.Desired.Members, p.listener.Desired.AttributesOf...)
+		p.PlanAttributes(a, p.listener.Live.ARN, p.listener.Attributes(), p.listener.Live.Attributes, append(slices.Clone(lb), made...), p.listener.Desired.Members, p.listener.Desired.AttributesOf...)
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
@@ -161,7 +161,7 @@ func (p *listenerPlanner) createListener(settings plan.ListenerSettings, tags pl
 		Why: why, RequestedBy: p.listener.Desired.Members,
 		After: slices.Concat(after, []plan.StepID{p.portSteps[p.listener.Desired.Port]}, p.AnyFinalizerStepsOf(p.listener.Desired.Members)),
 	})
-	p.PlanAttributes(a, "", p.listener.Attributes(), nil, false, []plan.StepID{id}, p.listener.Desired.Members)
+	p.PlanAttributes(a, "", p.listener.Attributes(), nil, []plan.StepID{id}, p.listener.Desired.Members)
 	return id
 }
 
@@ -229,13 +229,13 @@ func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after [
 	}
 	var steps []plan.StepID
 	if len(changes) > 0 {
-		blames := p.listener.Desired.Members
+		requestedBy := p.listener.Desired.Members
 		if !slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path != "default" }) {
-			blames = p.defaultActionOwners()
+			requestedBy = p.defaultActionOwners()
 		}
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Impact: impact, RequestedBy: blames, NeedsExtraQuota: wait.For != "",
+			Changes: changes, Why: "the listener differs", Impact: impact, RequestedBy: requestedBy, NeedsExtraQuota: wait.For != "",
 			After: append(slices.Clone(after), rules.TargetGroupSteps(settings.Default, p.targetGroupSteps)...),
 		})
 		if slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {

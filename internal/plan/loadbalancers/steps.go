@@ -42,7 +42,7 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 			Why:     lb.OriginText("addressType"), After: append(slices.Clone(after), pool, subnets), RequestedBy: p.fieldOwners(lb, "addressType"),
 		})
 	}
-	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.originMembers(want.AttributesOf), want.AttributesOf...)
+	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, after, p.originMembers(want.AttributesOf), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		p.setIPAMPool(lb, want.IPAMPool, after)
 	}
@@ -85,7 +85,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.SettingOff}}, Why: lb.OriginText("privateLinkRules"), After: []plan.StepID{id}, RequestedBy: p.Members(),
 		})
 	}
-	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.originMembers(want.AttributesOf))
+	p.PlanAttributes(a, "", want.Attributes, nil, []plan.StepID{id}, p.originMembers(want.AttributesOf))
 	if want.Capacity != nil && *want.Capacity > 0 {
 		p.planCapacity(lb, []plan.StepID{id})
 	}

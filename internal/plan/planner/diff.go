@@ -10,7 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/replacement"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
 // stepPlanner compares a resolution with the observed state and adds the steps in order. It makes no choices, except what a
@@ -79,7 +78,7 @@ func (d *stepPlanner) converge() {
 	d.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
 	d.replacements.DeletePrevious(&d.lb, &d.frontend)
 	done := d.PossibleDependencies()
-	d.removeSurplusTargetGroups()
+	d.targets.RemoveSurplus(d.usage)
 	d.deleteDeregisteredListeners()
 	d.certificates.RemoveUnused(d.lb.Listeners, done)
 	d.securityGroups.RemoveSurplus(done)
@@ -117,12 +116,8 @@ func (d *stepPlanner) planRetained() {
 			d.listeners.Delete(l, nil)
 		}
 	}
-	d.removeSurplusTargetGroups()
+	d.targets.RemoveSurplus(d.usage)
 	d.newReleasePlanner().releaseEach()
-}
-
-func (d *stepPlanner) removeSurplusTargetGroups() {
-	targetgroups.NewRemovalPlanner(d.groups, d.usage, d.albs, d.targets.BindingsOf).PlanAll()
 }
 
 func (d *stepPlanner) newReleasePlanner() *releasePlanner {

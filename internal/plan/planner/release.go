@@ -48,11 +48,11 @@ func (r *releasePlanner) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
 	}
-	concerns, holders := r.removalSteps(), r.AnyFinalizerSteps()
+	removals, finalizers := r.removalSteps(), r.AnyFinalizerSteps()
 	for _, m := range r.Want.Leaving {
-		after := slices.Clone(holders)
+		after := slices.Clone(finalizers)
 		var wait plan.Wait
-		for _, s := range concerns[m.Ref] {
+		for _, s := range removals[m.Ref] {
 			after = append(after, s.ID)
 			if s.Waits() && wait.For == "" {
 				wait = s.Wait

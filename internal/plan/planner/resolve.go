@@ -102,7 +102,10 @@ func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memo
 		Want:  replacement.HoldSchemes(withLiveSchemes(want, have), have), Have: have, Opt: opt, Memory: memory,
 		KnownIDs: plan.KnownIDs{},
 	}
-	reportUnknownTypesAndSchemes(d, unknown)
+	for _, f := range unknown {
+		f.Object = d.EventObject(f.Object)
+		d.Findings.Add(f)
+	}
 	r := &resolution{
 		Draft: d, finalizers: draft.NewFinalizers(d.Want.Members), groups: owners.NewTargetGroups(d),
 		usage: draft.NewUsage(), albs: targetgroups.NewALBTargetPlanner(d), conditionKeys: owners.ConditionKeys{},
@@ -110,7 +113,7 @@ func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memo
 		frontend: resolved.LoadBalancer{ID: model.FrontendNLBID, Desired: d.Want.FrontendNLB},
 	}
 	r.targets = targetgroups.NewPlanner(r.groups, r.finalizers, r.albs, &r.lb, &r.frontend)
-	r.traffic = traffic.New(r.groups)
+	r.traffic = &traffic.Traffic{TargetGroups: r.groups}
 	r.retention = owners.NewRetention(r.groups, r.conditionKeys)
 	r.listeners = listeners.NewPlanner(&r.lb, r.groups, r.usage, r.finalizers, r.albs, r.conditionKeys)
 	r.certificates = certificates.NewManaged(r.groups, r.finalizers)

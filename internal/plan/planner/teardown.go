@@ -13,7 +13,7 @@ import (
 // the finalizers.
 func (d *stepPlanner) tearDown() {
 	lbs := d.loadBalancers.DeleteSurplus(d.surplusLoadBalancers, "no object needs the load balancer any more", d.disableProtection())
-	d.removeSurplusTargetGroups()
+	d.targets.RemoveSurplus(d.usage)
 	d.certificates.RemoveUnused(d.lb.Listeners, lbs)
 	d.deleteSecurityGroups(d.PossibleDependencies(), lbs)
 	d.newReleasePlanner().releaseAll(d.PossibleDependencies())
@@ -28,7 +28,7 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 	first := len(d.Plan.Steps)
 	for _, lb := range d.surplusLoadBalancers {
 		a := plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}
-		d.PlanAttributes(a, lb.ARN, map[string]string{plan.DeletionProtectionAttribute: "false"}, lb.Attributes, true, nil, d.Members())
+		d.PlanAttributes(a, lb.ARN, map[string]string{plan.DeletionProtectionAttribute: "false"}, lb.Attributes, nil, d.Members())
 	}
 	var out []plan.StepID
 	for _, s := range d.Plan.Steps[first:] {

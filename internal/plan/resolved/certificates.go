@@ -27,9 +27,6 @@ type Certificates struct {
 	Sources []CertificateSource
 }
 
-// AddSource records for which member and by which method certificates were found.
-func (c *Certificates) AddSource(s CertificateSource) { c.Sources = append(c.Sources, s) }
-
 // Namespaces returns the namespaces of the members for which the certificate with this ARN was found, sorted.
 func (c *Certificates) Namespaces(arn string) (out []string) {
 	for _, s := range c.Sources {

@@ -51,7 +51,7 @@ func TestPairingEqualsComparisonOfAllPairs(t *testing.T) {
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		tg := owners.NewTargetGroups(&draft.Draft{})
-		ro := &Rollout{Traffic: traffic.New(tg), Keys: owners.ConditionKeys{}}
+		ro := &Rollout{Traffic: &traffic.Traffic{TargetGroups: tg}, Keys: owners.ConditionKeys{}}
 		action := func() []model.Action {
 			switch r.IntN(4) {
 			case 0:

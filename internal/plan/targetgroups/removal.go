@@ -12,26 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
-// RemovalPlanner plans to delete the target groups and bindings that the stack does not need any more.
-type RemovalPlanner struct {
-	*owners.TargetGroups
+// removalPlanner plans to delete the target groups and bindings that the stack does not need any more.
+type removalPlanner struct {
+	*Planner
 	*draft.Usage
-	albs       *ALBTargetPlanner
-	bindingsOf map[string][]*observed.Binding // by the ARN of their target group
 }
 
-// NewRemovalPlanner returns the RemovalPlanner of a stack. bindingsOf has the bindings of a target group by its ARN.
-func NewRemovalPlanner(tg *owners.TargetGroups, u *draft.Usage, albs *ALBTargetPlanner, bindingsOf map[string][]*observed.Binding) *RemovalPlanner {
-	return &RemovalPlanner{tg, u, albs, bindingsOf}
-}
-
-// PlanAll plans to delete the bindings and target groups that nothing uses: first the binding, whose finalizer makes its run
-// deregister the targets, and then, when the targets have drained, the target group. Each deletion depends only on the steps
-// that remove what forwards to that target group.
-func (r *RemovalPlanner) PlanAll() {
+// RemoveSurplus plans to delete the bindings and target groups that nothing uses: first the binding, whose finalizer makes its
+// run deregister the targets, and then, when the targets have drained, the target group. Each deletion depends only on the
+// steps that remove what forwards to that target group.
+func (gp *Planner) RemoveSurplus(u *draft.Usage) {
+	r := removalPlanner{gp, u}
 	keep := map[string]bool{}
 	for _, arn := range r.LiveTargetGroupARNs {
 		keep[arn] = true
@@ -46,7 +39,7 @@ func (r *RemovalPlanner) PlanAll() {
 			r.removeALBTargetGroup(g, r.FreeingSteps[g.ARN])
 			continue
 		}
-		r.removeTargetGroup(g, r.bindingsOf[g.ARN], r.FreeingSteps[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.IsEmpty())
+		r.removeTargetGroup(g, r.BindingsOf[g.ARN], r.FreeingSteps[g.ARN], len(r.Have.LoadBalancers) > 0 && !r.Want.IsEmpty())
 	}
 	// The target groups of these bindings do not exist any more.
 	for _, h := range r.Have.Bindings {
@@ -56,13 +49,13 @@ func (r *RemovalPlanner) PlanAll() {
 	}
 }
 
-func (r *RemovalPlanner) deleteBinding(h observed.Binding, why string, after []plan.StepID) *plan.Step {
+func (r removalPlanner) deleteBinding(h observed.Binding, why string, after []plan.StepID) *plan.Step {
 	a := plan.Address{Kind: plan.Binding, ID: h.Namespace + "/" + h.Name}
 	r.Add(plan.Step{
 		ID: plan.NewStepID("unbind", a), Address: a, Verb: plan.Delete, Do: plan.DeleteBinding{Namespace: h.Namespace, Name: h.Name},
 		Why: why, After: after, RequestedBy: r.FindingObjects(h.ARN),
 	})
-	return &r.Plan.Steps[len(r.Plan.Steps)-1]
+	return &r.Draft.Plan.Steps[len(r.Draft.Plan.Steps)-1]
 }
 
 // StopForwardingText describes the wait before a target group is deleted. A node of the load balancer that has not applied
@@ -71,7 +64,7 @@ const StopForwardingText = "all nodes of the load balancer to stop forwarding to
 
 // propagationWait returns the wait until all nodes of the load balancer have stopped forwarding to a target group. Later
 // changes of other rules do not extend the wait.
-func (r *RemovalPlanner) propagationWait(arn string, after []plan.StepID) plan.Wait {
+func (r removalPlanner) propagationWait(arn string, after []plan.StepID) plan.Wait {
 	switch {
 	case len(after) > 0 && r.Opt.Propagation > 0:
 		return plan.Wait{For: StopForwardingText, RetryAfter: r.Opt.Propagation}
@@ -85,7 +78,7 @@ func (r *RemovalPlanner) propagationWait(arn string, after []plan.StepID) plan.W
 	return plan.Wait{}
 }
 
-func (r *RemovalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
+func (r removalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*observed.Binding, after []plan.StepID, drain bool) {
 	a := plan.Address{Kind: plan.TargetGroup, ID: g.ARN}
 	s := plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteTargetGroup{ARN: g.ARN},
@@ -126,11 +119,11 @@ func (r *RemovalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*o
 }
 
 // removeALBTargetGroup plans to delete a target group of type alb after its target is deregistered.
-func (r *RemovalPlanner) removeALBTargetGroup(g observed.TargetGroup, after []plan.StepID) {
+func (r removalPlanner) removeALBTargetGroup(g observed.TargetGroup, after []plan.StepID) {
 	if r.IsFrontendHeld() {
 		return
 	}
-	targets, known := r.albs.ALBTargets(g.ARN)
+	targets, known := r.ALBTargets.ALBTargets(g.ARN)
 	if !known {
 		if f := r.ReadFault(model.AskALBTargets{ARN: g.ARN}); f != nil && r.Want.IsEmpty() {
 			r.DeleteOnceReadable(plan.Address{Kind: plan.TargetGroup, ID: g.ARN}, plan.DeleteTargetGroup{ARN: g.ARN}, *f)
@@ -139,13 +132,13 @@ func (r *RemovalPlanner) removeALBTargetGroup(g observed.TargetGroup, after []pl
 	}
 	gone := slices.Clone(after)
 	for _, t := range targets {
-		gone = append(gone, r.albs.Deregister(g.ARN, t, after))
+		gone = append(gone, r.ALBTargets.Deregister(g.ARN, t, after))
 	}
 	r.removeTargetGroup(g, nil, gone, false)
 }
 
 // drainWait returns the wait until the targets of a target group have drained.
-func (r *RemovalPlanner) drainWait(g observed.TargetGroup) plan.Wait {
+func (r removalPlanner) drainWait(g observed.TargetGroup) plan.Wait {
 	health, asked := r.Have.Facts.Health[g.ARN]
 	if f := r.ReadFault(model.AskHealth{ARN: g.ARN}); f != nil {
 		wait := r.NewWait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
@@ -176,7 +169,7 @@ func (r *RemovalPlanner) drainWait(g observed.TargetGroup) plan.Wait {
 }
 
 // reportDeletionWait reports, on leaving members, what the deletion of their target group waits for.
-func (r *RemovalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wait) {
+func (r removalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wait) {
 	owners := r.TargetGroupOwners(g.ARN)
 	for _, m := range r.Want.Leaving {
 		if slices.Contains(owners, m.Ref) {
@@ -190,7 +183,7 @@ func (r *RemovalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wa
 }
 
 // reportDeadlineExceeded reports that a target group is deleted although its deletion should have waited longer.
-func (r *RemovalPlanner) reportDeadlineExceeded(g observed.TargetGroup, what string, deadline time.Duration) {
+func (r removalPlanner) reportDeadlineExceeded(g observed.TargetGroup, what string, deadline time.Duration) {
 	for _, m := range r.FindingObjects(g.ARN) {
 		r.Findings.Add(finding.Finding{
 			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,

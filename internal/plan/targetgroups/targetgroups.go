@@ -123,7 +123,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 			Why: gp.targetGroupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), RequestedBy: w.Members, ReplacedLoadBalancer: gp.replacedLoadBalancer(w),
 		})
 		last = []plan.StepID{id}
-		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
+		gp.PlanAttributes(a, "", w.Attributes, nil, last, w.Members)
 	} else {
 		first := lb
 		if gp.Have.AdoptedStack.Kind.IsGateway() {
@@ -138,7 +138,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 				Changes: changes, Why: "the health check differs", After: lb, RequestedBy: w.Members,
 			})
 		}
-		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, draft.MemberOrigins(w.Members)...)
+		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, lb, w.Members, draft.MemberOrigins(w.Members)...)
 	}
 	if !exists || !gp.Have.AdoptedStack.Kind.IsGateway() {
 		gp.planBinding(w, append(slices.Clone(groups), last...))

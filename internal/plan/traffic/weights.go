@@ -19,9 +19,6 @@ const maxForwardTargetGroups = 5
 // Traffic decides which actions a rule or listener gets in this run. The decision depends on the health of targets.
 type Traffic struct{ *owners.TargetGroups }
 
-// New returns a Traffic for the target groups of a stack.
-func New(tg *owners.TargetGroups) *Traffic { return &Traffic{tg} }
-
 // Shift returns the actions to set in this run, and the desired target groups that are not ready. The parameter want is the
 // desired actions, and have is the current actions. While a new target group is not ready and a current one has a healthy
 // target, Shift returns the current actions and attaches the new target group with weight 0, so that AWS checks its targets.
