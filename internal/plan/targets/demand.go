@@ -120,15 +120,15 @@ func (s podRules) rulesOf(pod *corev1.Pod, d *RuleDemand) []model.IngressRule {
 			key = append(strconv.AppendInt(key, int64(numbers[name]), 10), ' ')
 		}
 	}
-	rules, known := s.byNumbers[string(key)]
-	if n := (len(s.byNumbers) + 1) * countRules(s.binding); !known && len(s.byNumbers) > 0 && n > maxRules {
+	if rules, known := s.byNumbers[string(key)]; known {
+		return rules
+	}
+	if len(s.byNumbers) > 0 && (len(s.byNumbers)+1)*countRules(s.binding) > maxRules {
 		d.reportInvalidRule("spec.networking", fmt.Sprintf("ports and peers make more than %d rules, because port names have different numbers in different pods", maxRules))
 		return nil
 	}
-	if !known {
-		rules = d.computeRules(s.binding, pod, numbers)
-		s.byNumbers[string(key)] = rules
-	}
+	rules := d.computeRules(s.binding, pod, numbers)
+	s.byNumbers[string(key)] = rules
 	return rules
 }
 
