@@ -150,10 +150,10 @@ func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingpla
 		}
 	case bindingplan.AskForwards:
 		f.Forwards = p.readForwards(ctx, f)
-	case bindingplan.AskWanted:
+	case bindingplan.AskNeededByStack:
 		wanted, werr := p.r.isStackDesired(f.StoredBinding)
 		f.NeededByStack, err = &wanted, werr
-	case bindingplan.AskGone:
+	case bindingplan.AskTargetsWithoutBackend:
 		f.TargetsWithoutBackend, err = p.readGoneTargets(a)
 	}
 	return true, err
@@ -244,7 +244,7 @@ func (p reader) readServingPods(known *bindingplan.ServingPods, a bindingplan.As
 }
 
 // readGoneTargets finds the targets whose pod or node does not exist any more.
-func (p reader) readGoneTargets(a bindingplan.AskGone) (*bindingplan.TargetsWithoutBackend, error) {
+func (p reader) readGoneTargets(a bindingplan.AskTargetsWithoutBackend) (*bindingplan.TargetsWithoutBackend, error) {
 	// The first call only subscribes the view. The view is recorded before the targets are read, so that no later change is
 	// missed.
 	targets.StaleTargets(p.view, p.key.Namespace, a.Targets)

@@ -149,7 +149,7 @@ func (p *planner) removeForMissingBackend() {
 		// targets of the other Service are healthy. After that, the stack deletes the binding.
 		switch {
 		case p.NeededByStack == nil:
-			p.ask(AskWanted{})
+			p.ask(AskNeededByStack{})
 			return
 		case *p.NeededByStack:
 			p.openGates(why)

@@ -200,8 +200,8 @@ type ForwardingAnswer struct {
 // isUnused reports whether AWS has answered that no load balancer forwards to the target group.
 func (f *ForwardingAnswer) isUnused() bool { return f != nil && f.Failure == nil && !f.Found }
 
-// TargetsWithoutBackend is the answer to AskGone. It has those of the targets in the question that belong to no pod and no
-// node.
+// TargetsWithoutBackend is the answer to AskTargetsWithoutBackend. It has those of the targets in the question that belong to
+// no pod and no node.
 type TargetsWithoutBackend struct{ Targets []*observed.Target }
 
 // RegistrationAttempt is the result of registering targets.
@@ -260,20 +260,20 @@ type AskInUse struct{}
 // AskForwards asks whether a listener or listener rule of any load balancer forwards to the target group.
 type AskForwards struct{}
 
-// AskWanted asks whether the stack for which the binding was created still needs it.
-type AskWanted struct{}
+// AskNeededByStack asks whether the stack for which the binding was created still needs it.
+type AskNeededByStack struct{}
 
-// AskGone asks which of the targets belong to no pod and no node.
-type AskGone struct{ Targets []*observed.Target }
+// AskTargetsWithoutBackend asks which of the targets belong to no pod and no node.
+type AskTargetsWithoutBackend struct{ Targets []*observed.Target }
 
-func (AskDescribed) ask()   {}
-func (AskTargetGroup) ask() {}
-func (AskConflict) ask()    {}
-func (AskRecord) ask()      {}
-func (AskHealth) ask()      {}
-func (AskServing) ask()     {}
-func (AskNetwork) ask()     {}
-func (AskInUse) ask()       {}
-func (AskForwards) ask()    {}
-func (AskWanted) ask()      {}
-func (AskGone) ask()        {}
+func (AskDescribed) ask()             {}
+func (AskTargetGroup) ask()           {}
+func (AskConflict) ask()              {}
+func (AskRecord) ask()                {}
+func (AskHealth) ask()                {}
+func (AskServing) ask()               {}
+func (AskNetwork) ask()               {}
+func (AskInUse) ask()                 {}
+func (AskForwards) ask()              {}
+func (AskNeededByStack) ask()         {}
+func (AskTargetsWithoutBackend) ask() {}

@@ -20,8 +20,8 @@ const noWaitingPod time.Duration = -1
 type gateCondition struct {
 	pod  *corev1.Pod
 	want targets.ReadinessCondition
-	// stuck is set if the condition will not change soon, so that polling it is useless.
-	stuck bool
+	// needsNoPolling is set if the condition will not change soon, so that polling it is useless.
+	needsNoPolling bool
 }
 
 // gatePlanner plans the readiness gates of pods.
@@ -34,7 +34,7 @@ func (f gatePlanner) planPodConditions(steps *[]Step, matched []targets.MatchedP
 	waiting := noWaitingPod
 	for _, s := range f.podConditions(matched, registered, omitted) {
 		shown, since, ok := targets.CurrentCondition(s.pod, f.gateType())
-		if s.want.Status != corev1.ConditionTrue && !s.stuck {
+		if s.want.Status != corev1.ConditionTrue && !s.needsNoPolling {
 			age := time.Duration(0)
 			if ok && shown.Status == s.want.Status {
 				age = max(0, f.Now.Sub(since))
@@ -80,7 +80,7 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 	for _, m := range matched {
 		// If a load balancer uses the target group, but not the availability zone of the target, AWS will not check the target
 		// soon.
-		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.IsNotInUse()})
+		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), needsNoPolling: f.Forwards != nil && m.Target.IsNotInUse()})
 	}
 	for _, e := range registered {
 		add(gateCondition{pod: e.Pod, want: targets.RegisteringCondition})

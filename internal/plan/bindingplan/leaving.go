@@ -206,7 +206,7 @@ func (p *planner) deregisterAbsentTargets() {
 		return targets.IsDraining(t) || limited && !known.Has(t)
 	})
 	if p.TargetsWithoutBackend == nil {
-		p.ask(AskGone{list})
+		p.ask(AskTargetsWithoutBackend{list})
 		return
 	}
 	if out := p.TargetsWithoutBackend.Targets; len(out) > 0 {

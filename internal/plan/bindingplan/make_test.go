@@ -185,7 +185,7 @@ func TestPlansAndReportsForFacts(t *testing.T) {
 		"then another one may take over": {edit: func(f *Facts) {
 			f.Resolution, f.Memory.AbsentFor = targets.Resolution{BackendMissing: true}, time.Minute
 		},
-			plan: "ask Wanted", unfinished: true},
+			plan: "ask NeededByStack", unfinished: true},
 		"while the stack is to stay its targets stay": {edit: func(f *Facts) {
 			f.Resolution, f.Memory.AbsentFor, f.NeededByStack = targets.Resolution{BackendMissing: true}, time.Minute, new(bool)
 			*f.NeededByStack = true

@@ -31,7 +31,7 @@ func TestRemovalDeregistersTargetsWithoutBackend(t *testing.T) {
 	}{
 		"targets without a pod":          {func(f *Facts) { f.TargetsWithoutBackend = &TargetsWithoutBackend{f.Health.Targets[1:]} }, "deregister 10.0.0.2 if there"},
 		"all have one":                   {func(f *Facts) { f.TargetsWithoutBackend = &TargetsWithoutBackend{} }, ""},
-		"which have none is asked":       {func(*Facts) {}, "ask Gone"},
+		"which have none is asked":       {func(*Facts) {}, "ask TargetsWithoutBackend"},
 		"and who fills the target group": {func(f *Facts) { f.Conflict = nil }, "ask Conflict"},
 		"in the group of another":        {func(f *Facts) { f.Conflict.OwnedByOtherNamespace = true }, ""},
 		"what it has registered there goes": {func(f *Facts) {

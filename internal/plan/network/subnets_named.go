@@ -31,15 +31,15 @@ func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.Subnet
 	var chosen []observed.Subnet
 	var missing, repeated []string
 	used := map[string]bool{}
-	handed := map[string]int{}
+	timesUsed := map[string]int{} // by name
 	for _, ref := range c.Refs {
 		var s observed.Subnet
 		var ok bool
 		if IsSubnetID(ref) {
 			s, ok = byID[ref]
-		} else if n := handed[ref]; n < len(byName[ref]) {
+		} else if n := timesUsed[ref]; n < len(byName[ref]) {
 			s, ok = byName[ref][n], true
-			handed[ref]++
+			timesUsed[ref]++
 		} else if n > 0 {
 			repeated = append(repeated, ref)
 			continue

@@ -17,7 +17,7 @@ import (
 
 // planWithoutReordering plans the rules of a listener without changing priorities.
 func (ro *Rollout) planWithoutReordering() {
-	stuck := ro.set.rulesOutOfOrder()
+	blocked := ro.set.rulesOutOfOrder() // by index of the desired rule: its existing rule cannot be changed now
 	used := map[int32]bool{}
 	if ro.Listener.Live != nil {
 		for _, o := range ro.Listener.Live.Rules {
@@ -28,7 +28,7 @@ func (ro *Rollout) planWithoutReordering() {
 	for i, w := range ro.set.desired {
 		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.Overlaps(w.shape) })
 		if w.live == nil {
-			p := ro.set.freePriority(i, used, stuck)
+			p := ro.set.freePriority(i, used, blocked)
 			if p == 0 || overlapsAbsent || w.stagedWait.For != "" {
 				absent = append(absent, w)
 				continue
@@ -37,12 +37,12 @@ func (ro *Rollout) planWithoutReordering() {
 			continue
 		}
 		w.priority, w.stagedWait = w.live.Priority, plan.Wait{}
-		if stuck[i] || overlapsAbsent {
-			stuck[i] = stuck[i] || w.isModified || w.actionsWait.For != ""
+		if blocked[i] || overlapsAbsent {
+			blocked[i] = blocked[i] || w.isModified || w.actionsWait.For != ""
 			w.isModified, w.actionsWait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
 		}
 	}
-	ro.keepRulesUntilAnswered(stuck, absent, ro.keepDefaultUntilAnswered(absent))
+	ro.keepRulesUntilAnswered(blocked, absent, ro.keepDefaultUntilAnswered(absent))
 	var rest []*ruleChange
 	for _, w := range ro.set.desired {
 		if w.live != nil || w.createAt != 0 {
@@ -72,7 +72,7 @@ func (s *ruleSet) rulesOutOfOrder() []bool {
 
 // freePriority returns a free priority for the i-th rule between those of the rules that may match the same requests;
 // 0 if there is none.
-func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
+func (s *ruleSet) freePriority(i int, used map[int32]bool, blocked []bool) int32 {
 	me := s.desired[i]
 	low, high := int32(0), int32(MaxPriority+1)
 	for j, o := range s.desired {
@@ -80,7 +80,7 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 			continue
 		}
 		switch {
-		case stuck[j]:
+		case blocked[j]:
 			return 0
 		case j < i:
 			low = max(low, o.currentPriority())
@@ -130,14 +130,14 @@ func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref 
 // would answer them. A rule that gets no requests is deleted, as is a rule that would be retained only for rules of other
 // namespaces. defaultOwners are the owners of the default action if it is retained, which must not answer requests of their
 // deleted rules.
-func (ro *Rollout) keepRulesUntilAnswered(stuck []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
+func (ro *Rollout) keepRulesUntilAnswered(blocked []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
 		meets := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) || d.owners != nil && slices.ContainsFunc(defaultOwners, d.hasOwner) && !ro.set.isAnswered(d) ||
 			slices.ContainsFunc(staying, func(o *deletedRule) bool { return d.mayShareNamespace(o) && o.shape.Overlaps(d.shape) })
 		for i, w := range ro.set.desired {
-			late = late || stuck[i] && meets(w)
+			late = late || blocked[i] && meets(w)
 		}
 		if late && !ro.set.isCovered(d) {
 			ro.KeepTargetGroups(d.Actions)

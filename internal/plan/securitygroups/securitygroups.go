@@ -153,15 +153,15 @@ func (sg *Planner) planRuleChanges(have, authorize, revoke []model.IngressRule, 
 		if len(changes) > 1 {
 			id = plan.NewStepID("rules", plan.ManagedGroupAddress, cmp.Or(tenants, "unowned"))
 		}
-		blames := sg.Members()
+		requestedBy := sg.Members()
 		if len(c.members) > 0 {
-			blames = slices.Compact(slices.SortedFunc(slices.Values(c.members), finding.Ref.Compare))
+			requestedBy = slices.Compact(slices.SortedFunc(slices.Values(c.members), finding.Ref.Compare))
 		}
 		sg.Add(plan.Step{
 			ID: id, Address: plan.ManagedGroupAddress, Verb: plan.Update,
 			Do:      plan.ChangeIngress{Group: plan.ManagedGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: len(rules)},
 			Changes: ruleChanges(c.authorize, c.revoke),
-			Why:     "the rules must admit clients to the ports of the listeners only", RequestedBy: blames, After: after,
+			Why:     "the rules must admit clients to the ports of the listeners only", RequestedBy: requestedBy, After: after,
 		})
 		for _, r := range append(slices.Clone(c.authorize), c.revoke...) {
 			if !isICMP(r) {
