@@ -154,6 +154,26 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	}
 }
 
+// TestSplitManifestsAreComplete checks that --split=namespace writes all objects, one file for each namespace. A ReferenceGrant
+// is applied before the objects of all namespaces, but it is in the file of its own namespace.
+func TestSplitManifestsAreComplete(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.yaml"), filepath.Join(dir, "out")
+	if err := os.WriteFile(in, []byte(twoTLSIngressesYAML), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, report, stderr := run(t, "migrate", "-f", in, "--output-dir", out, "--split=namespace", "--import-tls-secrets=ingress,gateway")
+	if code != 0 || strings.Count(report, "shop/gateway-resources.yaml") != 1 {
+		t.Errorf("exit code %d\n%s%s", code, report, stderr)
+	}
+	made, err := os.ReadFile(filepath.Join(out, "shop", "gateway-resources.yaml"))
+	grant, route := strings.Index(string(made), "kind: ReferenceGrant"), strings.Index(string(made), "kind: HTTPRoute")
+	if err != nil || grant < 0 || route < grant {
+		t.Errorf("the manifests of namespace shop lack the ReferenceGrant, or it is not before the HTTPRoute: %v\n%s", err, made)
+	}
+}
+
 // TestMigrateRefusesFlags checks that migrate refuses each wrong flag or combination of flags with its own error message,
 // and prints no manifests.
 func TestMigrateRefusesFlags(t *testing.T) {

@@ -2,10 +2,12 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -38,6 +40,8 @@ func (m *migrateCommand) writeManifests(stdout io.Writer, r migrate.Result) ([]F
 			return nil, fmt.Errorf("namespace %q is not a valid name, so no directory is created for it", finding.TruncateValue(ns))
 		}
 	}
+	// ReferenceGrants come before the objects of all namespaces, but each namespace has one file.
+	slices.SortStableFunc(objects, func(a, b migrate.Object) int { return cmp.Compare(a.GetNamespace(), b.GetNamespace()) })
 	var out []File
 	for len(objects) > 0 {
 		n := 1
