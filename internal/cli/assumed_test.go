@@ -73,6 +73,33 @@ kind: Gateway
 metadata: {name: queue, namespace: shop}
 spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]}
 `
+	const hosts = `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: shop}
+spec: {gatewayClassName: l7, allowedListeners: {namespaces: {from: Same}}, listeners: [{name: http, protocol: HTTP, port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: shop}
+spec: {parentRef: {name: edge}, listeners: [{name: https, protocol: HTTPS, port: 443, hostname: set.example.com}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: shop}
+spec:
+  parentRefs: [{group: gateway.networking.k8s.io, kind: ListenerSet, name: more}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: queue, namespace: shop}
+spec: {gatewayClassName: l4, listeners: [{name: tls, protocol: TLS, port: 5671, tls: {mode: Terminate}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {name: queue, namespace: shop}
+spec: {hostnames: [tls.example.com], parentRefs: [{name: queue}], rules: [{backendRefs: [{name: web, port: 80}]}]}
+`
 	held := strings.Replace(ingressYAML, "spec:", "  annotations: {alb.ingress.kubernetes.io/scheme: outside}\nspec:", 1)
 	held = strings.Replace(held, "metadata: {name: web, namespace: shop}", "metadata:\n  name: web\n  namespace: shop", 1)
 	for name, tc := range map[string]struct {
@@ -93,6 +120,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 			[]string{"ACM has an issued certificate for shop.example.com\n", "security groups sg-1, named exist\n", "the named subnets are subnet-1, subnet-assumed-front", `trust store "trusted" exists`, "target group theirs exists", `web ACL "wall" exists`, "Shield Advanced"}, nil},
 		"gateways": {gateways, nil, 0, []string{"# Gateway shop/edge\n", "# Gateway shop/queue\n", "type: network"},
 			[]string{`GatewayClass "l7" exists, has controllerName "gateway.k8s.aws/alb"`, `GatewayClass "l4" exists, has controllerName "gateway.k8s.aws/nlb"`}, nil},
+		"hosts":        {serviceYAML + "---\n" + hosts, nil, 0, []string{"+ create listener/443", "+ create listener/5671"}, []string{"ACM has an issued certificate for set.example.com, tls.example.com\n"}, nil},
 		"a warning":    {ingressYAML, nil, 0, []string{"# warning BackendNotFound"}, nil, nil},
 		"an error":     {serviceYAML + "---\n" + held, nil, output.ExitObjectErrors, []string{"# error AnnotationInvalid"}, nil, nil},
 		"nothing":      {"", nil, output.ExitFailed, nil, []string{"--filename - has no object of a kind that this command reads"}, nil},

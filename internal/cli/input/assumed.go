@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/utils/ptr"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
@@ -234,37 +235,34 @@ func (a *offlineAWS) securityGroups(q model.AskNamedSecurityGroups) observed.Sec
 	return out
 }
 
-// hostsIn returns the hosts of all Ingresses, Gateways and routes, sorted and without duplicates.
+// hostsIn returns the hosts of all Ingresses, Gateways, ListenerSets and routes, sorted and without duplicates.
 func hostsIn(store *cluster.Memory) []string {
 	var out []string
-	add := func(host string) {
-		if host != "" {
-			out = append(out, host)
-		}
-	}
 	for _, typ := range cluster.Types() {
 		for _, o := range store.All(typ.Kind) {
 			switch o := o.(type) {
 			case *networkingv1.Ingress:
 				for _, r := range o.Spec.Rules {
-					add(r.Host)
+					out = append(out, r.Host)
 				}
 				for _, t := range o.Spec.TLS {
 					out = append(out, t.Hosts...)
 				}
 			case *gwv1.Gateway:
 				for _, l := range o.Spec.Listeners {
-					if l.Hostname != nil {
-						add(string(*l.Hostname))
-					}
+					out = append(out, string(ptr.Deref(l.Hostname, "")))
 				}
-			case *gwv1.HTTPRoute, *gwv1.GRPCRoute:
+			case *gwv1.ListenerSet:
+				for _, l := range o.Spec.Listeners {
+					out = append(out, string(ptr.Deref(l.Hostname, "")))
+				}
+			default:
 				out = append(out, attach.Hostnames(o)...)
 			}
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(slices.DeleteFunc(out, func(host string) bool { return host == "" }))
 }
 
 // addAssumedObjects adds to store the IngressClasses, GatewayClasses and namespaces to which objects refer but which store
