@@ -39,3 +39,32 @@ func TestManifestsCannotSendControlCharactersToTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestAnnotationsCannotAddLinesToMigrationReport checks that a text of several lines in an annotation is on one line in the
+// report of migrate. Otherwise an Ingress could add a line that looks like advice of the command.
+func TestAnnotationsCannotAddLinesToMigrationReport(t *testing.T) {
+	const text = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: shop
+  annotations:
+    alb.ingress.kubernetes.io/actions.html: '{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/html","statusCode":"503","messageBody":"<p>\nnext: body"}}'
+    alb.ingress.kubernetes.io/conditions.html: '[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"x","values":["a\nnext: header"]}},{"field":"host-header","hostHeaderConfig":{"values":["www.*.example.com"]}}]'
+spec:
+  ingressClassName: alb
+  rules:
+  - http: {paths: [{path: /a, pathType: Prefix, backend: {service: {name: html, port: {name: use-annotation}}}}]}
+  - host: shop.example.com
+    http: {paths: [{path: /b, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`
+	_, report, stderr := runWithInput(t, serviceYAML+"---\n"+text, nil, "migrate", "-f=-", "--check")
+	for line := range strings.Lines(report) {
+		if strings.HasPrefix(line, "next: ") {
+			t.Errorf("a line of an annotation: %s", line)
+		}
+	}
+	if !strings.Contains(report, `answer 503 <p>\nnext: body`) || !strings.Contains(report, `x: a\nnext: header`) {
+		t.Errorf("the report lacks the texts of the annotations: %s%s", report, stderr)
+	}
+}

@@ -213,7 +213,7 @@ func prefixUnlessEmpty(prefix, s string) string {
 	return prefix + s
 }
 
-// text returns the note on one line.
+// text returns the note on one line, without control characters.
 func (n Note) text() string {
 	out := strings.TrimSpace(n.Object + " " + n.Field)
 	if out != "" {
@@ -223,7 +223,7 @@ func (n Note) text() string {
 	if n.Fix != "" {
 		out += "; " + n.Fix
 	}
-	return out
+	return finding.Printable(out)
 }
 
 // summary returns how many annotations have a counterpart, and how many requests and settings differ.

@@ -36,7 +36,8 @@ type Difference struct {
 // Text returns the difference on one line, with the label "Ingress" for the value of the Ingresses.
 func (d Difference) Text() string { return d.TextFor("Ingress") }
 
-// TextFor returns the difference on one line. from is the label for the value of the objects that the Gateway replaces.
+// TextFor returns the difference on one line, without control characters, because bodies of answers and values of headers may
+// have several lines. from is the label for the value of the objects that the Gateway replaces.
 func (d Difference) TextFor(from string) string {
 	out := d.Setting
 	if d.Request != "" {
@@ -53,7 +54,7 @@ func (d Difference) TextFor(from string) string {
 		}
 		return value + " (" + rule + ")"
 	}
-	return fmt.Sprintf("%s: %s %s, Gateway %s", out, from, withRule(d.Ingress, d.IngressRule), withRule(d.Gateway, d.GatewayRule))
+	return finding.Printable(fmt.Sprintf("%s: %s %s, Gateway %s", out, from, withRule(d.Ingress, d.IngressRule), withRule(d.Gateway, d.GatewayRule)))
 }
 
 // Result is the result of a comparison.
