@@ -72,8 +72,8 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // used only under the lock of ServerIDGenerator
 	rules.ServerIDs = &webhook.ServerIDGenerator{
-		WorkerNumbers: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.WorkerCount, Random: random},
-		Clock:         clock.RealClock{}, Random: random,
+		WorkerNumbers: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), RandomN: random.IntN},
+		Clock:         clock.RealClock{}, RandomN: random.IntN,
 	}
 	if s.Config.Gates.IsEnabled(config.ALBTargetControlAgent) {
 		rules.AgentConfigs = agentConfigs{live}
@@ -92,7 +92,7 @@ func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config,
 		return webhook.Config{}, errors.New("no frontend translates Ingresses")
 	}
 	out := webhook.Config{
-		Namespace: c.Kubernetes.WatchNamespace, Ingress: ingresses, IngressClass: c.Ingress.Class,
+		Namespace: c.Kubernetes.WatchNamespace, Ingress: ingresses,
 		DenyClassAnnotation: c.Admission.DisableClassAnnotation, DenyGroupName: c.Admission.DisableGroupAnnotation,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 		Accelerator: webhook.AcceleratorOptions{Served: servesAccelerators(c), Region: c.AWS.Region},

@@ -26,8 +26,8 @@ const maxAcceleratorWarnings = 5
 // update of a GlobalAccelerator that is being deleted, or of one whose spec does not change, because the controller must
 // be able to remove the finalizer.
 func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error) {
-	ga, err := acceleratorOf(r, r.Object)
-	if err != nil {
+	ga := &aga.GlobalAccelerator{}
+	if err := r.decode(r.Object, ga); err != nil {
 		return Answer{}, err
 	}
 	if !c.Accelerator.Served || ga.DeletionTimestamp != nil {
@@ -35,8 +35,8 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 	}
 	found := c.acceleratorViolations(ga)
 	if r.Operation == admissionv1.Update {
-		old, err := acceleratorOf(r, r.Old)
-		if err != nil {
+		old := &aga.GlobalAccelerator{}
+		if err := r.decode(r.Old, old); err != nil {
 			return Answer{}, err
 		}
 		if equality.Semantic.DeepEqual(ga.Spec, old.Spec) {
@@ -45,16 +45,6 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 		found = append(rules.NewViolations(c.acceleratorViolations(old), found), rules.ImmutableFieldChanges(old, ga)...)
 	}
 	return answerForViolations(found), nil
-}
-
-// acceleratorOf decodes raw, the new or the old GlobalAccelerator of a request. Its namespace is that of the request.
-func acceleratorOf(r Request, raw []byte) (*aga.GlobalAccelerator, error) {
-	ga := &aga.GlobalAccelerator{}
-	if err := decode(raw, ga); err != nil {
-		return nil, err
-	}
-	ga.Namespace = r.Namespace
-	return ga, nil
 }
 
 func (c Config) acceleratorViolations(ga *aga.GlobalAccelerator) []rules.Violation {

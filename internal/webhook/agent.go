@@ -27,7 +27,9 @@ const (
 	agentPodLabel           = "elbv2.k8s.aws/alb-target-control-agent-inject"
 	agentAnnotation         = "elbv2.k8s.aws/alb-target-control-agent-"
 	agentInjectedAnnotation = agentAnnotation + "injected"
-	agentDefaultNamespace   = "kube-system"
+	// agentInjectedPath is the path of agentInjectedAnnotation in a JSON patch, which has ~1 for a slash in a key.
+	agentInjectedPath     = "/metadata/annotations/elbv2.k8s.aws~1alb-target-control-agent-injected"
+	agentDefaultNamespace = "kube-system"
 )
 
 // AgentConfigName is the name of the ALBTargetControlConfig that configures the agent.
@@ -37,7 +39,7 @@ const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-c
 // configuration of the agent exists.
 func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
-	if err := decode(r.Object, pod); err != nil {
+	if err := r.decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
 	if c.AgentConfigs == nil || r.Operation != admissionv1.Create {
@@ -52,7 +54,7 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	if err != nil || cfg == nil {
 		return Answer{}, err
 	}
-	changes, err := InjectAgent(pod, cfg.Spec)
+	changes, err := addAgent(pod, cfg.Spec)
 	if err != nil {
 		return deny(agentInjector, "%v", err), nil
 	}
@@ -88,9 +90,9 @@ func isAgentEnabled(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	return ok && ns.Labels[agentNamespaceLabel] == "enabled"
 }
 
-// InjectAgent returns the changes that add the agent to a pod that does not have it. Annotations of the pod override the
+// addAgent returns the changes that add the agent to a pod that does not have it. Annotations of the pod override the
 // configuration. An invalid annotation is an error.
-func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change, error) {
+func addAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change, error) {
 	if slices.ContainsFunc(pod.Spec.Containers, func(con corev1.Container) bool { return con.Name == agentName }) {
 		return nil, nil
 	}
@@ -98,7 +100,7 @@ func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Cha
 	if err != nil {
 		return nil, err
 	}
-	mark := setChange("/metadata/annotations/"+escapePointer(agentInjectedAnnotation), "true")
+	mark := setChange(agentInjectedPath, "true")
 	if len(pod.Annotations) == 0 {
 		mark = setChange("/metadata/annotations", map[string]string{agentInjectedAnnotation: "true"})
 	}

@@ -11,16 +11,16 @@ import (
 // completeBinding denies a new binding that names no target group. In an update that removes the ARN, it restores the ARN,
 // because the controller finds targets by the ARN. It leaves other empty fields to the controller.
 func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
-	b, err := bindingOf(r, r.Object)
-	if err != nil {
+	b := &v1beta1.TargetGroupBinding{}
+	if err := r.decode(r.Object, b); err != nil {
 		return Answer{}, err
 	}
 	if b.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
 	if r.Operation == admissionv1.Update {
-		old, err := bindingOf(r, r.Old)
-		if err != nil {
+		old := &v1beta1.TargetGroupBinding{}
+		if err := r.decode(r.Old, old); err != nil {
 			return Answer{}, err
 		}
 		return restoreARN(b, old), nil

@@ -22,8 +22,8 @@ var vpcIDPattern = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{3
 // update. It allows an update of a binding that is being deleted, or of one whose spec does not change, because the
 // controller must be able to remove the finalizer.
 func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
-	b, err := bindingOf(r, r.Object)
-	if err != nil {
+	b := &v1beta1.TargetGroupBinding{}
+	if err := r.decode(r.Object, b); err != nil {
 		return Answer{}, err
 	}
 	if b.DeletionTimestamp != nil {
@@ -31,7 +31,8 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	}
 	var old *v1beta1.TargetGroupBinding
 	if r.Operation == admissionv1.Update {
-		if old, err = bindingOf(r, r.Old); err != nil {
+		old = &v1beta1.TargetGroupBinding{}
+		if err := r.decode(r.Old, old); err != nil {
 			return Answer{}, err
 		}
 		if equality.Semantic.DeepEqual(b.Spec, old.Spec) {

@@ -49,8 +49,6 @@ type Config struct {
 	Namespace string
 	// Ingress translates Ingresses.
 	Ingress IngressTranslator
-	// IngressClass is the value of the class annotation that the controller serves.
-	IngressClass string
 	// DenyClassAnnotation and DenyGroupName deny objects that newly use the annotation for the class or for the
 	// IngressGroup.
 	DenyClassAnnotation, DenyGroupName bool
@@ -58,7 +56,7 @@ type Config struct {
 	// ReadinessGates enables the injection of readiness gates.
 	ReadinessGates bool
 	// ServerIDs generates QUIC server IDs; nil disables their injection.
-	ServerIDs ServerIDs
+	ServerIDs *ServerIDGenerator
 	// ServerIDVariable is the environment variable for the server ID.
 	ServerIDVariable string
 	// ControllerNamespace is the namespace of the controller, empty outside a cluster.

@@ -23,7 +23,7 @@ const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 // too long for a readiness gate, it adds a warning instead, because the API server would reject the pod.
 func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
-	if err := decode(r.Object, pod); err != nil {
+	if err := r.decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
 	if !c.ReadinessGates || r.Operation != admissionv1.Create {
@@ -42,7 +42,7 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	if v.Err() != nil {
 		return Answer{}, v.Err()
 	}
-	out.Changes = InjectGates(pod, want)
+	out.Changes = gateChanges(pod, want)
 	return out, nil
 }
 
@@ -62,9 +62,9 @@ func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []c
 	return out
 }
 
-// InjectGates returns the changes that add missing readiness gates to a pod. If it adds readiness gates, it also removes
+// gateChanges returns the changes that add missing readiness gates to a pod. If it adds readiness gates, it also removes
 // those with legacyGatePrefix, because their conditions would never become true.
-func InjectGates(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
+func gateChanges(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if len(want) == 0 {
 		return nil
 	}

@@ -88,14 +88,13 @@ func (a agentConfigs) AgentConfig(_ context.Context, ns string) (*v1beta1.ALBTar
 func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	cfg := testConfig(newStore(t, objects))
 	if opt.Class != nil {
-		cfg.IngressClass = *opt.Class
 		cfg.Ingress = ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: *opt.Class})
 	}
 	cfg.DenyClassAnnotation, cfg.DenyGroupName = opt.DenyClassAnnotation, opt.DenyGroupName
 	cfg.ReadinessGates, cfg.Namespace, cfg.LoadBalancerClass = !opt.NoReadinessGates, opt.Namespace, opt.LoadBalancerClass
 	cfg.ControllerNamespace, cfg.Accelerator = opt.OwnNamespace, opt.Accelerator
 	cfg.ServerIDs = &webhook.ServerIDGenerator{
-		WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(5),
+		WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), RandomN: constantRandom(5),
 	}
 	cfg.ServerIDVariable = "AWS_LBC_QUIC_SERVER_ID"
 	if opt.Agent != nil {

@@ -33,7 +33,7 @@ func newStore(t testing.TB, docs string) *cluster.Memory {
 // testConfig returns the configuration of a controller with default flags.
 func testConfig(src cluster.Source) webhook.Config {
 	return webhook.Config{
-		Source: src, Ingress: ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}), IngressClass: "alb",
+		Source: src, Ingress: ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}),
 		ReadinessGates: true, Log: logr.Discard(), Metrics: webhook.NewMetrics(),
 	}
 }

@@ -15,13 +15,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Annotations, values and finding fields that the checks in this file use.
+// Annotations and finding fields that the checks in this file use.
 const (
-	albAnnotationPrefix    = "alb.ingress.kubernetes.io/"
-	ingressGroupAnnotation = albAnnotationPrefix + "group.name"
-	conditionAnnotation    = albAnnotationPrefix + "conditions."
-	classAnnotation        = "kubernetes.io/ingress.class"
-	defaultClassName       = "alb"
+	ingressGroupAnnotation = settings.Prefix + "group.name"
+	conditionAnnotation    = settings.Prefix + "conditions."
 	defaultClassField      = "spec.ingressClassName (default class)"
 )
 
@@ -40,13 +37,14 @@ const maxWarnings = 10
 // warns about other errors. It allows every update of an Ingress that is being deleted, or of one whose relevant content
 // does not change, because the controller must be able to remove the finalizer.
 func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
-	ing, err := ingressOf(r, r.Object)
-	if err != nil {
+	ing := &networkingv1.Ingress{}
+	if err := r.decode(r.Object, ing); err != nil {
 		return Answer{}, err
 	}
 	var old *networkingv1.Ingress
 	if len(r.Old) > 0 {
-		if old, err = ingressOf(r, r.Old); err != nil {
+		old = &networkingv1.Ingress{}
+		if err := r.decode(r.Old, old); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -71,8 +69,8 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	if text := refusalText(found, ingressClassCheck); text != "" {
 		return refuse(ingressClassCheck, text)
 	}
-	if c.DenyClassAnnotation && c.hasServedClassAnnotation(ing) && (old == nil || !c.hasServedClassAnnotation(old)) {
-		return refuse(classAnnotationCheck, "new usage of `"+classAnnotation+"` annotation is forbidden")
+	if c.DenyClassAnnotation && hasClassAnnotation(ing) && !(wasServed && hasClassAnnotation(old)) {
+		return refuse(classAnnotationCheck, "new usage of `"+cluster.ClassAnnotation+"` annotation is forbidden")
 	}
 	if group, ok := ing.Annotations[ingressGroupAnnotation]; c.DenyGroupName && ok {
 		oldGroup, hadGroup := "", false
@@ -91,19 +89,6 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 		return refuse(conditionsCheck, text)
 	}
 	return out, nil
-}
-
-// ingressOf decodes raw, the new or the old Ingress of a request. Its namespace is that of the request.
-func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
-	ing := &networkingv1.Ingress{}
-	if err := decode(raw, ing); err != nil {
-		return nil, err
-	}
-	ing.Namespace = r.Namespace
-	if ing.Name == "" {
-		ing.Name = ing.GenerateName // the API server has not generated the name yet
-	}
-	return ing, nil
 }
 
 // ingressFindings translates all stacks of an Ingress, and returns the findings about the Ingress.
@@ -168,17 +153,17 @@ func sameContent(a, b *networkingv1.Ingress) bool {
 func translatedAnnotations(ing *networkingv1.Ingress) map[string]string {
 	out := map[string]string{}
 	for k, v := range ing.Annotations {
-		if k == classAnnotation || strings.HasPrefix(k, albAnnotationPrefix) && k != cluster.IngressPlanAnnotation {
+		if k == cluster.ClassAnnotation || strings.HasPrefix(k, settings.Prefix) && k != cluster.IngressPlanAnnotation {
 			out[k] = v
 		}
 	}
 	return out
 }
 
-// hasServedClassAnnotation reports whether the class annotation of an Ingress has the class that this controller serves.
-func (c Config) hasServedClassAnnotation(ing *networkingv1.Ingress) bool {
-	class, ok := ing.Annotations[classAnnotation]
-	return ok && (class == c.IngressClass || c.IngressClass == "" && class == defaultClassName)
+// hasClassAnnotation reports whether an Ingress has the annotation that alone determines its class.
+func hasClassAnnotation(ing *networkingv1.Ingress) bool {
+	_, ok := ing.Annotations[cluster.ClassAnnotation]
+	return ok
 }
 
 // pathFindings returns the findings about paths because of which an Ingress is denied. The translation returns the same

@@ -21,7 +21,7 @@ const (
 // validateParams denies IngressClassParams with invalid address ranges or subnets. The answer lists all errors.
 func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	p := &v1beta1.IngressClassParams{}
-	if err := decode(r.Object, p); err != nil {
+	if err := r.decode(r.Object, p); err != nil {
 		return Answer{}, err
 	}
 	if p.DeletionTimestamp != nil {

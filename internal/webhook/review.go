@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -49,11 +49,6 @@ type Change struct {
 // setChange returns the change that adds or replaces a field, or that appends an item if the path ends in "/-".
 func setChange(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
 
-// escapePointer escapes a key for the path of a JSON patch.
-func escapePointer(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
-}
-
 // answerFunc returns the answer to a request. If it returns an error, there is no answer, and the failure policy of the
 // webhook applies.
 type answerFunc func(ctx context.Context, r Request) (Answer, error)
@@ -69,10 +64,15 @@ type decodeError struct{ err error }
 // Error implements error.
 func (u decodeError) Error() string { return "the object cannot be decoded: " + u.err.Error() }
 
-// decode decodes an object of a request into the value that into points to. Its error is a decodeError.
-func decode(raw json.RawMessage, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
+// decode decodes raw, the proposed or the stored object of the request, into obj. The object gets the namespace of the request.
+// Its error is a decodeError.
+func (r Request) decode(raw json.RawMessage, obj metav1.Object) error {
+	if err := json.Unmarshal(raw, obj); err != nil {
 		return decodeError{err}
+	}
+	obj.SetNamespace(r.Namespace)
+	if obj.GetName() == "" {
+		obj.SetName(obj.GetGenerateName()) // the API server has not generated the name yet
 	}
 	return nil
 }

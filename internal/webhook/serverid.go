@@ -12,12 +12,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ServerIDs generates QUIC server IDs.
-type ServerIDs interface {
-	// Next returns a server ID that was not returned before.
-	Next(ctx context.Context) (string, error)
-}
-
 // serverIDInjector is the name of the check in metrics.
 const serverIDInjector = "serverIDInjector"
 
@@ -25,23 +19,22 @@ const serverIDInjector = "serverIDInjector"
 // generated, it denies the pod, because a QUIC listener cannot distinguish pods without server IDs.
 func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
-	if err := decode(r.Object, pod); err != nil {
+	if err := r.decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
 	if c.ServerIDs == nil || r.Operation != admissionv1.Create {
 		return Answer{}, nil
 	}
-	changes, err := InjectServerIDs(pod, c.ServerIDVariable, func() (string, error) { return c.ServerIDs.Next(ctx) })
+	changes, err := c.serverIDChanges(ctx, pod)
 	if err != nil {
 		return deny(serverIDInjector, "generate a QUIC server ID: %v", err), nil
 	}
 	return Answer{Changes: changes}, nil
 }
 
-// InjectServerIDs returns the changes that add an environment variable with a server ID to the containers that the pod lists
-// in the annotation targets.QUICAnnotation. It omits containers that already have the variable, and calls next once for each
-// of the others.
-func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, error)) ([]Change, error) {
+// serverIDChanges returns the changes that add an environment variable with a server ID to the containers that the pod lists
+// in the annotation targets.QUICAnnotation. It omits containers that already have the variable.
+func (c Config) serverIDChanges(ctx context.Context, pod *corev1.Pod) ([]Change, error) {
 	named := map[string]bool{}
 	for _, n := range strings.Split(pod.Annotations[targets.QUICAnnotation], ",") {
 		if n = strings.TrimSpace(n); n != "" {
@@ -54,15 +47,15 @@ func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, erro
 		containers []corev1.Container
 	}{{"/spec/containers", pod.Spec.Containers}, {"/spec/initContainers", pod.Spec.InitContainers}} {
 		for i, con := range list.containers {
-			hasID := slices.ContainsFunc(con.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
+			hasID := slices.ContainsFunc(con.Env, func(e corev1.EnvVar) bool { return e.Name == c.ServerIDVariable })
 			if !named[con.Name] || hasID {
 				continue
 			}
-			id, err := next()
+			id, err := c.ServerIDs.Next(ctx)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, variableChange(fmt.Sprintf("%s/%d/env", list.path, i), con, corev1.EnvVar{Name: variable, Value: id}))
+			out = append(out, variableChange(fmt.Sprintf("%s/%d/env", list.path, i), con, corev1.EnvVar{Name: c.ServerIDVariable, Value: id}))
 		}
 	}
 	return out, nil

@@ -11,7 +11,7 @@ import (
 // the class of a Service, it restores the class, because the API server does not allow the removal.
 func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	svc := &corev1.Service{}
-	if err := decode(r.Object, svc); err != nil {
+	if err := r.decode(r.Object, svc); err != nil {
 		return Answer{}, err
 	}
 	if c.LoadBalancerClass == "" || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || hasClass(svc) {
@@ -23,7 +23,7 @@ func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	class := c.LoadBalancerClass
 	if r.Operation == admissionv1.Update {
 		old := &corev1.Service{}
-		if err := decode(r.Old, old); err != nil {
+		if err := r.decode(r.Old, old); err != nil {
 			return Answer{}, err
 		}
 		if old.Spec.Type != corev1.ServiceTypeLoadBalancer || !hasClass(old) {

@@ -39,9 +39,6 @@ type webhookDependencies struct{}
 // Claim implements webhook.WorkerNumbers.
 func (webhookDependencies) Claim(context.Context) (uint32, error) { return 1, nil }
 
-// IntN implements webhook.Random.
-func (webhookDependencies) IntN(int) int { return 0 }
-
 // AgentConfig implements webhook.AgentConfigs.
 func (webhookDependencies) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
 	return &v1beta1.ALBTargetControlConfig{}, nil
@@ -50,8 +47,8 @@ func (webhookDependencies) AgentConfig(context.Context, string) (*v1beta1.ALBTar
 // webhooks returns the configuration of the webhooks of the harness's controller, with all features enabled.
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
-		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
-		ServerIDs:        &webhook.ServerIDGenerator{WorkerNumbers: webhookDependencies{}, Clock: clock.RealClock{}, Random: webhookDependencies{}},
+		Source: r.Store, Ingress: r.process.frontend, ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
+		ServerIDs:        &webhook.ServerIDGenerator{WorkerNumbers: webhookDependencies{}, Clock: clock.RealClock{}, RandomN: func(int) int { return 0 }},
 		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
 		AgentConfigs:     webhookDependencies{},
 		Log:              logr.Discard(), Metrics: webhook.NewMetrics(),

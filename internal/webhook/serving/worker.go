@@ -23,23 +23,23 @@ const (
 // WorkerNumbers assigns worker numbers from a ConfigMap of the cluster. It implements webhook.WorkerNumbers.
 type WorkerNumbers struct {
 	ConfigMaps corev1client.ConfigMapInterface
-	Limit      int
-	Random     webhook.Random
+	// RandomN returns a random number in [0, n).
+	RandomN func(n int) int
 }
 
-// Claim returns a worker number below Limit that no other process has, and writes the next number into the ConfigMap. The
+// Claim returns a worker number below webhook.WorkerCount that no other process has, and writes the next number into the ConfigMap. The
 // first number of a cluster is random.
 func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
-	maps, limit := w.ConfigMaps, w.Limit
+	const limit = webhook.WorkerCount
 	for range 10 {
-		have, err := maps.Get(ctx, workerConfigMap, metav1.GetOptions{})
+		have, err := w.ConfigMaps.Get(ctx, workerConfigMap, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
 		if missing {
 			have = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: workerConfigMap}}
 		} else if err != nil {
 			return 0, err
 		}
-		n := w.Random.IntN(limit)
+		n := w.RandomN(limit)
 		if text, ok := have.Data[workerKey]; ok {
 			if n, err = strconv.Atoi(text); err != nil || n < 0 || n >= limit {
 				return 0, fmt.Errorf("%s of ConfigMap %s/%s is %q, not a number below %d", workerKey, WorkerNamespace, workerConfigMap, text, limit)
@@ -51,9 +51,9 @@ func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 		}
 		next.Data[workerKey] = strconv.Itoa((n + 1) % (limit - 1))
 		if missing {
-			_, err = maps.Create(ctx, next, metav1.CreateOptions{})
+			_, err = w.ConfigMaps.Create(ctx, next, metav1.CreateOptions{})
 		} else {
-			_, err = maps.Update(ctx, next, metav1.UpdateOptions{})
+			_, err = w.ConfigMaps.Update(ctx, next, metav1.UpdateOptions{})
 		}
 		switch {
 		case err == nil:
