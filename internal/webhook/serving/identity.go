@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -95,15 +94,7 @@ func parseAuthorities(bundle []byte) []*x509.Certificate {
 // parse returns the certificate with its key. It fails if the key does not belong to the certificate.
 func (i servingIdentity) parse() (*tls.Certificate, error) {
 	c, err := tls.X509KeyPair(i.Cert, i.Key)
-	if err != nil {
-		return nil, err
-	}
-	if c.Leaf == nil {
-		if c.Leaf, err = x509.ParseCertificate(c.Certificate[0]); err != nil {
-			return nil, err
-		}
-	}
-	return &c, nil
+	return &c, err
 }
 
 // isUsable reports whether a certificate covers the names, does not expire soon, and is signed by a CA of the bundle.
@@ -120,9 +111,4 @@ func (i servingIdentity) isUsable(c *tls.Certificate, names []string, now time.T
 		}
 	}
 	return true
-}
-
-// equal reports whether two identities have the same CAs, certificate and key.
-func (i servingIdentity) equal(o servingIdentity) bool {
-	return bytes.Equal(i.CA, o.CA) && bytes.Equal(i.Cert, o.Cert) && bytes.Equal(i.Key, o.Key)
 }

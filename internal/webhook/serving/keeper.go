@@ -46,8 +46,9 @@ type CertificateKeeper struct {
 	Log                logr.Logger
 
 	servedCertificate atomic.Pointer[tls.Certificate]
-	currentIdentity   servingIdentity
-	loggedTopics      map[string]bool
+	// currentAuthorities is the CA bundle of servedCertificate.
+	currentAuthorities []byte
+	loggedTopics       map[string]bool
 }
 
 // Certificate returns the certificate to serve; nil before the first Sync.
@@ -131,7 +132,7 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 		previous := id.CA
 		if missing {
 			// If the Secret was deleted, other replicas serve its certificate until they read the new one.
-			previous = k.currentIdentity.CA
+			previous = k.currentAuthorities
 		}
 		if id, err = newIdentity(k.hostNames(), previous, k.Clock.Now()); err != nil {
 			return servingIdentity{}, err
@@ -173,12 +174,10 @@ func (k *CertificateKeeper) serveUnsharedCertificate() error {
 	return nil
 }
 
-// serveIdentity serves a certificate from now on, and records its identity.
+// serveIdentity serves a certificate from now on, and records its CAs.
 func (k *CertificateKeeper) serveIdentity(id servingIdentity, cert *tls.Certificate) {
-	if !k.currentIdentity.equal(id) || k.Certificate() == nil {
-		k.currentIdentity = id
-		k.servedCertificate.Store(cert)
-	}
+	k.currentAuthorities = id.CA
+	k.servedCertificate.Store(cert)
 }
 
 // logOnce logs a message, unless it has already logged a message with this topic.
