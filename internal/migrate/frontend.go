@@ -59,23 +59,10 @@ type nlbGatewayBuilder struct {
 
 // build adds the Gateway with its LoadBalancerConfiguration, TCPRoutes, TargetGroupConfiguration and notes.
 func (g nlbGatewayBuilder) build() {
-	scope, base := g.baseName()
-	gatewayName, configName := objectName(scope, base, networkSuffix), objectName(scope, base, networkConfigSuffix)
-	if g.ID.Namespace == "" {
-		gatewayName, configName = objectName("", base, groupNetworkSuffix), objectName("", base, groupNetworkConfigSuffix)
-	}
-	g.FrontendGateway = finding.Ref{Kind: "Gateway", Namespace: g.Gateway.Namespace, Name: gatewayName}
+	configName := g.objectName(networkConfigSuffix, groupNetworkConfigSuffix)
+	g.FrontendGateway = finding.Ref{Kind: "Gateway", Namespace: g.Gateway.Namespace, Name: g.objectName(networkSuffix, groupNetworkSuffix)}
 	source := "the frontend NLB of " + g.originText()
-	gw := &gwv1.Gateway{
-		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.FrontendGateway.Namespace, Name: gatewayName},
-		Spec: gwv1.GatewaySpec{
-			GatewayClassName: networkClassName,
-			Infrastructure: &gwv1.GatewayInfrastructure{ParametersRef: &gwv1.LocalParametersReference{
-				Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "LoadBalancerConfiguration", Name: configName,
-			}},
-		},
-	}
+	gw := newGateway(g.FrontendGateway, networkClassName, configName)
 	for _, l := range g.lb.Listeners {
 		gw.Spec.Listeners = append(gw.Spec.Listeners, gwv1.Listener{Name: sectionName(l), Port: gwv1.PortNumber(l.Port), Protocol: gwv1.TCPProtocolType})
 	}
@@ -125,14 +112,13 @@ func (g nlbGatewayBuilder) loadBalancerConfiguration(name, source string) Object
 // addTCPRoute adds a TCPRoute from listener l to the ALB, and returns its name. The port of target group to is the port of
 // the ALB.
 func (g nlbGatewayBuilder) addTCPRoute(l model.Listener, to *model.TargetGroup, source string) string {
-	scope, base := g.baseName()
 	var members []string
 	for _, m := range l.Members {
 		members = append(members, m.Namespace+"/"+m.Name)
 	}
 	route := &gwv1.TCPRoute{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "TCPRoute"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.FrontendGateway.Namespace, Name: objectName(scope, base, fmt.Sprint(networkRoutePrefix, l.Port))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.FrontendGateway.Namespace, Name: objectName(g.ID.Namespace, g.ID.Name, fmt.Sprint(networkRoutePrefix, l.Port))},
 		Spec: gwv1.TCPRouteSpec{
 			CommonRouteSpec: gwv1.CommonRouteSpec{ParentRefs: []gwv1.ParentReference{{Name: gwv1.ObjectName(g.FrontendGateway.Name), SectionName: new(sectionName(l))}}},
 			Rules: []gwv1.TCPRouteRule{{BackendRefs: []gwv1.BackendRef{{BackendObjectReference: gwv1.BackendObjectReference{
@@ -163,10 +149,9 @@ func (g nlbGatewayBuilder) addTargetConfiguration(targets []frontendTarget, sour
 	if len(targets) == 0 {
 		return
 	}
-	scope, base := g.baseName()
 	config := &gwconfig.TargetGroupConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "TargetGroupConfiguration"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Gateway.Namespace, Name: objectName(scope, base, networkTargetsSuffix)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.Gateway.Namespace, Name: objectName(g.ID.Namespace, g.ID.Name, networkTargetsSuffix)},
 	}
 	config.Spec.TargetReference = &gwconfig.TargetReference{Group: new(gwv1.GroupName), Kind: new("Gateway"), Name: g.Gateway.Name}
 	if !slices.ContainsFunc(targets, func(t frontendTarget) bool { return !sameProps(targets[0].props, t.props) }) {

@@ -19,28 +19,14 @@ import (
 // build generates the Gateway and the other objects for one load balancer. It sets the fields Gateway, Objects, Notes and
 // Annotations of the IngressGroup.
 func (g *generator) build() {
-	scope, base := g.baseName()
-	gatewayName, configName := objectName(scope, base, gatewaySuffix), objectName(scope, base, configSuffix)
-	if g.ID.Namespace == "" {
-		gatewayName, configName = objectName("", base, groupGatewaySuffix), objectName("", base, groupConfigSuffix)
-	}
-	namespace := g.Members[0].Namespace
-	g.Gateway = finding.Ref{Kind: "Gateway", Namespace: namespace, Name: gatewayName}
+	namespace, configName := g.Members[0].Namespace, g.objectName(configSuffix, groupConfigSuffix)
+	g.Gateway = finding.Ref{Kind: "Gateway", Namespace: namespace, Name: g.objectName(gatewaySuffix, groupGatewaySuffix)}
 	config := &gwconfig.LoadBalancerConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "LoadBalancerConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: configName},
 		Spec:       configBuilder{g, g.lb}.spec(),
 	}
-	gw := &gwv1.Gateway{
-		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: gatewayName},
-		Spec: gwv1.GatewaySpec{
-			GatewayClassName: albClassName,
-			Infrastructure: &gwv1.GatewayInfrastructure{ParametersRef: &gwv1.LocalParametersReference{
-				Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "LoadBalancerConfiguration", Name: configName,
-			}},
-		},
-	}
+	gw := newGateway(g.Gateway, albClassName, configName)
 	for _, l := range g.lb.Listeners {
 		gw.Spec.Listeners = append(gw.Spec.Listeners, g.gatewayListener(l))
 	}
@@ -50,6 +36,20 @@ func (g *generator) build() {
 	g.buildFrontend()
 	g.noteUntranslated()
 	g.listAnnotations()
+}
+
+// newGateway returns a Gateway without listeners. class is its GatewayClass, and config is its LoadBalancerConfiguration.
+func newGateway(ref finding.Ref, class gwv1.ObjectName, config string) *gwv1.Gateway {
+	return &gwv1.Gateway{
+		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name},
+		Spec: gwv1.GatewaySpec{
+			GatewayClassName: class,
+			Infrastructure: &gwv1.GatewayInfrastructure{ParametersRef: &gwv1.LocalParametersReference{
+				Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "LoadBalancerConfiguration", Name: config,
+			}},
+		},
+	}
 }
 
 // originText returns text for comments in manifests: the name of the Ingress, or of the IngressGroup with its Ingresses.
@@ -77,9 +77,13 @@ func (g *generator) gatewayListener(l model.Listener) gwv1.Listener {
 		out.Protocol = gwv1.HTTPSProtocolType
 		out.TLS = g.certificateRefs(l)
 	}
-	if namespaces := g.namespaces(); len(namespaces) > 1 {
+	var namespaces []string
+	for _, m := range g.Members {
+		namespaces = append(namespaces, m.Namespace)
+	}
+	slices.Sort(namespaces)
+	if namespaces = slices.Compact(namespaces); len(namespaces) > 1 {
 		// Without a selector, any namespace of the cluster could add a route for any host.
-		slices.Sort(namespaces)
 		out.AllowedRoutes = &gwv1.AllowedRoutes{Namespaces: &gwv1.RouteNamespaces{
 			From: new(gwv1.NamespacesFromSelector),
 			Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -119,7 +123,6 @@ func (g *generator) certificateRefs(l model.Listener) *gwv1.ListenerTLSConfig {
 // addReferenceGrant adds a ReferenceGrant that permits the Gateway to refer to a Secret of another namespace. All Secrets of
 // a namespace share one ReferenceGrant.
 func (g *generator) addReferenceGrant(namespace, secret string) {
-	_, base := g.baseName()
 	to := gwv1beta1.ReferenceGrantTo{Kind: "Secret", Name: new(gwv1.ObjectName(secret))}
 	for _, o := range g.Objects {
 		if grant, ok := o.Object.(*gwv1beta1.ReferenceGrant); ok && grant.Namespace == namespace {
@@ -131,7 +134,7 @@ func (g *generator) addReferenceGrant(namespace, secret string) {
 	}
 	g.Objects = append(g.Objects, Object{Origin: g.originText() + ", for the certificates of " + namespace, Object: &gwv1beta1.ReferenceGrant{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1beta1.GroupVersion.String(), Kind: "ReferenceGrant"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: objectName(namespace, base, grantSuffix)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: objectName(namespace, g.ID.Name, grantSuffix)},
 		Spec: gwv1beta1.ReferenceGrantSpec{
 			From: []gwv1beta1.ReferenceGrantFrom{{Group: gwv1.GroupName, Kind: "Gateway", Namespace: gwv1.Namespace(g.Gateway.Namespace)}},
 			To:   []gwv1beta1.ReferenceGrantTo{to},

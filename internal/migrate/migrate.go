@@ -20,7 +20,7 @@ import (
 
 // Options are the settings of a translation.
 type Options struct {
-	// Ingress, Gateway and Network translate Ingresses, Gateways with an ALB, and Gateways with a network load balancer to
+	// Ingress, ALBGateway and NLBGateway translate Ingresses, Gateways with an ALB, and Gateways with a network load balancer to
 	// desired states, as the controller does. They are nil for objects that the controller does not serve.
 	Ingress, ALBGateway, NLBGateway engine.Frontend
 	// DefaultTags and DefaultSSLPolicy are the values of the flags --default-tags and --default-ssl-policy of the
@@ -45,8 +45,8 @@ type Options struct {
 
 // Result is the result of a translation.
 type Result struct {
-	// Classes are the GatewayClasses that the Gateways use.
-	Classes []*gwv1.GatewayClass
+	// classes are the GatewayClasses that the Gateways use.
+	classes []Object
 	// IngressGroups are the translations of all load balancers, sorted by ID.
 	IngressGroups []IngressGroup
 	// TargetConfigurations are the TargetGroupConfigurations of Services. Several load balancers can share one.
@@ -175,11 +175,11 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 // a Gateway for the IngressGroup.
 func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController, gatewayOf func(IngressGroup) finding.Ref) {
 	if slices.ContainsFunc(r.IngressGroups, func(g IngressGroup) bool { return !gatewayOf(g).IsZero() }) {
-		r.Classes = append(r.Classes, &gwv1.GatewayClass{
+		r.classes = append(r.classes, Object{Object: &gwv1.GatewayClass{
 			TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "GatewayClass"},
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       gwv1.GatewayClassSpec{ControllerName: controller},
-		})
+		}})
 	}
 }
 
@@ -204,11 +204,7 @@ func (r Result) Objects() []Object {
 	slices.SortStableFunc(out, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(min(rank(a), 1), min(rank(b), 1)), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(rank(a), rank(b)))
 	})
-	var classes []Object
-	for _, c := range r.Classes {
-		classes = append(classes, Object{Object: c})
-	}
-	return append(classes, out...)
+	return slices.Concat(r.classes, out)
 }
 
 // ObjectsOf returns the objects of one load balancer, including the TargetGroupConfigurations that it shares with other load
@@ -309,13 +305,13 @@ func (g *generator) addNote(severity Severity, object finding.Ref, field, messag
 	g.Notes = append(g.Notes, Note{severity, object, field, message, fix})
 }
 
-// baseName returns the base for the names of generated objects: the name of the IngressGroup, or the name of the Ingress.
-// scope is the namespace of the Ingress; "" for an IngressGroup.
-func (g *generator) baseName() (scope, base string) {
+// objectName returns the name of a generated object of the load balancer: with suffix for a single Ingress, and with
+// groupSuffix for an IngressGroup.
+func (g *generator) objectName(suffix, groupSuffix string) string {
 	if g.ID.Namespace == "" {
-		return "", g.ID.Name
+		suffix = groupSuffix
 	}
-	return g.ID.Namespace, g.ID.Name
+	return objectName(g.ID.Namespace, g.ID.Name, suffix)
 }
 
 // migratedFrom returns the value of naming.MigratedFromTag for the resources of the load balancer.
@@ -353,15 +349,4 @@ func (g *generator) tagsOf(tags map[string]string, origin string) *map[string]st
 	const maxTagLength = 256
 	out[naming.MigratedFromTag] = origin[:min(len(origin), maxTagLength)]
 	return &out
-}
-
-// namespaces returns the namespaces of the members, in the order of the members.
-func (g *generator) namespaces() []string {
-	var out []string
-	for _, m := range g.Members {
-		if !slices.Contains(out, m.Namespace) {
-			out = append(out, m.Namespace)
-		}
-	}
-	return out
 }

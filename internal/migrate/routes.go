@@ -342,8 +342,7 @@ func ruleHosts(ing *networkingv1.Ingress) []string {
 // addRedirectRoute adds a route that redirects all requests of a listener to HTTPS, as the annotation ssl-redirect does. One
 // filter expresses such a redirect completely.
 func (g routeBuilder) addRedirectRoute(l model.Listener, to model.Redirect) {
-	_, base := g.baseName()
-	namespace := g.Gateway.Namespace
+	namespace, base := g.Gateway.Namespace, g.ID.Name
 	plain := objectName(namespace, base, redirectSuffix)
 	r := newRoute(namespace, g.reserveName("HTTPRoute", namespace, plain, distinctObjectName(namespace, base, redirectSuffix, string(sectionName(l)))))
 	r.Spec.ParentRefs = g.parentRefs(namespace, []int32{l.Port})

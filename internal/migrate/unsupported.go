@@ -16,7 +16,7 @@ import (
 
 // annotationTranslations maps each annotation of Ingresses and Services that is translated to the kind and field to which it
 // is translated. The keys are those of the annotation reference, without settings.Prefix. A test checks that each annotation
-// is either in this map or in untranslatedPrefixes.
+// is either in this map or in untranslatedAnnotations.
 var annotationTranslations = map[string]string{
 	"group.name": "Gateway", "group.order": "order of the rules",
 	"load-balancer-name": configField + "loadBalancerName", "scheme": configField + "scheme", "ip-address-type": configField + "ipAddressType",
@@ -95,10 +95,11 @@ func (g *generator) listAnnotations() {
 	}
 }
 
-// untranslatedPrefixes has the prefixes of annotations without a counterpart, each with the reason and what users can do.
-var untranslatedPrefixes = []struct{ key, why, fix string }{
-	{"create-acm-cert", "the controller requests no certificates from ACM for Gateways", "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted"},
-	{"acm-pca-arn", "the controller requests no certificates from ACM for Gateways", "set the ARN of the requested certificate in the LoadBalancerConfiguration"},
+// untranslatedAnnotations maps each annotation without a counterpart to what users can do. The keys are without
+// settings.Prefix. All of them request certificates from ACM.
+var untranslatedAnnotations = map[string]string{
+	"create-acm-cert": "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted",
+	"acm-pca-arn":     "set the ARN of the requested certificate in the LoadBalancerConfiguration",
 }
 
 // toolPrefixes are the prefixes of annotations that tools such as kubectl and Helm write for themselves, and of the
@@ -128,12 +129,9 @@ func (g *generator) noteUntranslated() {
 	for _, m := range g.Members {
 		ing := g.ingresses[m]
 		requestsCertificate := slices.ContainsFunc(g.IngressStack.Certificates, func(c model.ManagedCertificate) bool { return c.Import == nil && c.Member == m })
-		for key, value := range ing.Annotations {
-			short, isOwn := strings.CutPrefix(key, settings.Prefix)
-			i := slices.IndexFunc(untranslatedPrefixes, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
-			isCertificate := short == "create-acm-cert" || short == "acm-pca-arn"
-			if isOwn && i >= 0 && value != "false" && (requestsCertificate || !isCertificate) {
-				g.addNote(Lost, m, key, untranslatedPrefixes[i].why, untranslatedPrefixes[i].fix)
+		for key, fix := range untranslatedAnnotations {
+			if value, ok := ing.Annotations[settings.Prefix+key]; ok && value != "false" && requestsCertificate {
+				g.addNote(Lost, m, settings.Prefix+key, "the controller requests no certificates from ACM for Gateways", fix)
 			}
 		}
 		if others := otherAnnotations(ing.Annotations); len(others) > 0 {

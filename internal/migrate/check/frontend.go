@@ -11,7 +11,7 @@ import (
 )
 
 // FrontendNLB returns the frontend NLB of a stack; nil if there is none. The result includes the security groups that the
-// frontend NLB shares with the ALBARN. If a user has set the name of the ALBARN, Origins of the result has an origin for the
+// frontend NLB shares with the ALB. If a user has set the name of the ALB, Origins of the result has an origin for the
 // name too.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
@@ -30,7 +30,7 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 }
 
 // loadBalancerOfStack returns the load balancer of a stack. If the frontend NLB shares its managed security group, the rules
-// for ports that only the frontend NLB has are left out, because they open no port of the ALBARN.
+// for ports that only the frontend NLB has are left out, because they open no port of the ALB.
 func loadBalancerOfStack(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.GroupsShared{}) {
 		return s.LoadBalancer
@@ -55,7 +55,7 @@ func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupCho
 	return managed
 }
 
-// networkLoadBalancer returns the network load balancer in front of the ALBARN, nil if there is none, and the stack with its
+// networkLoadBalancer returns the network load balancer in front of the ALB, nil if there is none, and the stack with its
 // target groups.
 func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	switch {

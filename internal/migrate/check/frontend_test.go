@@ -19,7 +19,7 @@ func albStack() model.Stack {
 	return s
 }
 
-// frontendStack returns a stack with an NLB in front of the ALBARN alb, and the target groups of this NLB. groups are its
+// frontendStack returns a stack with an NLB in front of the ALB alb, and the target groups of this NLB. groups are its
 // security groups.
 func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	return model.Stack{
@@ -35,7 +35,7 @@ func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	}
 }
 
-// albTargetGroup returns a target group whose target is a port of an ALBARN.
+// albTargetGroup returns a target group whose target is a port of an ALB.
 func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	return model.TargetGroup{
 		ID: id, Type: model.ALBTargets, Port: port, Protocol: "TCP", AddressType: model.IPv4, LoadBalancer: alb,
@@ -43,7 +43,7 @@ func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	}
 }
 
-// ingressSide returns a Side with a frontend NLB. The frontend NLB shares the managed security group of the ALBARN, which also
+// ingressSide returns a Side with a frontend NLB. The frontend NLB shares the managed security group of the ALB, which also
 // opens port 80.
 func ingressSide() check.Side {
 	s := albStack()
@@ -121,7 +121,7 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 }
 
 // TestFrontendNLBNameFollowsALBName checks that the name of a frontend NLB is compared only if a user has set the name of
-// the ALBARN. It also checks that a frontend NLB of the Gateway alone is a difference.
+// the ALB. It also checks that a frontend NLB of the Gateway alone is a difference.
 func TestFrontendNLBNameFollowsALBName(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()

@@ -132,7 +132,7 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 		})
 		var after []model.Rule
 		for _, x := range sorted {
-			after = append(after, model.Rule{Conditions: x.Conditions()})
+			after = append(after, model.Rule{Conditions: conditionsOf(x.Match)})
 		}
 		if len(out.Conflicts) > 0 {
 			continue
@@ -183,4 +183,39 @@ func TestTooManyMatchesAreReported(t *testing.T) {
 	if got := match.FromConditions([]model.Condition{paths}); len(got.Faults) > 0 || len(got.List) != 34 {
 		t.Errorf("%d matches, %v", len(got.List), got.Faults)
 	}
+}
+
+// conditionsOf returns the conditions of a listener rule that matches the same requests as m.
+func conditionsOf(m match.Match) []model.Condition {
+	var out []model.Condition
+	if m.Host != "" {
+		out = append(out, model.HostHeader{Values: []string{m.Host}})
+	}
+	switch p := m.Path; {
+	case p.Kind == match.Regex:
+		out = append(out, model.PathPattern{Regex: []string{p.Value}})
+	case p.Kind == match.Exact:
+		out = append(out, model.PathPattern{Values: []string{p.Value}})
+	case p.Value == "/":
+		out = append(out, model.PathPattern{Values: []string{"/*"}})
+	default:
+		out = append(out, model.PathPattern{Values: []string{p.Value, p.Value + "/*"}})
+	}
+	for _, h := range m.Headers {
+		c := model.HTTPHeader{Name: h.Name, Values: h.Values}
+		if h.Regex != "" {
+			c.Values, c.Regex = nil, []string{h.Regex}
+		}
+		out = append(out, c)
+	}
+	for _, q := range m.Queries {
+		out = append(out, model.QueryString{Pairs: []model.QueryPair{{Key: q.Key, Value: q.Value}}})
+	}
+	if m.Method != "" {
+		out = append(out, model.RequestMethod{Values: []string{m.Method}})
+	}
+	for _, s := range m.Sources {
+		out = append(out, model.SourceIP{CIDRs: s})
+	}
+	return out
 }

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // PathKind is the type of a path match.
@@ -267,55 +265,15 @@ func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) boo
 	return out, relation
 }
 
-// valueList returns Values in the form of an HTTPRoute: separated by commas, with a backslash before commas and backslashes
-// in values.
-func (h Header) valueList() string {
-	var out []string
-	for _, v := range h.Values {
-		out = append(out, strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(v))
-	}
-	return strings.Join(out, ",")
-}
-
-// Value returns the value of the header in an HTTPRoute, and whether it is a regular expression.
+// Value returns the value of the header in an HTTPRoute, and whether it is a regular expression. Several values are separated
+// by commas, with a backslash before commas and backslashes in values.
 func (h Header) Value() (value string, regex bool) {
 	if h.Regex != "" {
 		return h.Regex, true
 	}
-	return h.valueList(), false
-}
-
-// Conditions returns the conditions of a listener rule that matches the same requests.
-func (m Match) Conditions() []model.Condition {
-	var out []model.Condition
-	if m.Host != "" {
-		out = append(out, model.HostHeader{Values: []string{m.Host}})
+	var out []string
+	for _, v := range h.Values {
+		out = append(out, strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(v))
 	}
-	switch p := m.Path; {
-	case p.Kind == Regex:
-		out = append(out, model.PathPattern{Regex: []string{p.Value}})
-	case p.Kind == Exact:
-		out = append(out, model.PathPattern{Values: []string{p.Value}})
-	case p.Value == "/":
-		out = append(out, model.PathPattern{Values: []string{"/*"}})
-	default:
-		out = append(out, model.PathPattern{Values: []string{p.Value, p.Value + "/*"}})
-	}
-	for _, h := range m.Headers {
-		c := model.HTTPHeader{Name: h.Name, Values: h.Values}
-		if h.Regex != "" {
-			c.Values, c.Regex = nil, []string{h.Regex}
-		}
-		out = append(out, c)
-	}
-	for _, q := range m.Queries {
-		out = append(out, model.QueryString{Pairs: []model.QueryPair{{Key: q.Key, Value: q.Value}}})
-	}
-	if m.Method != "" {
-		out = append(out, model.RequestMethod{Values: []string{m.Method}})
-	}
-	for _, s := range m.Sources {
-		out = append(out, model.SourceIP{CIDRs: s})
-	}
-	return out
+	return strings.Join(out, ","), false
 }
