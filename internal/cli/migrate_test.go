@@ -77,6 +77,21 @@ func TestMigrateFiles(t *testing.T) {
 	}
 	migrated(0, `"requests": `, "-f", in, "--check", "-o", "json")
 	migrated(0, "| Ingress shop/web | alb.ingress.kubernetes.io/group.name | Gateway |", "-f", in, "--check", "-o", "markdown")
+	write(`
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: shop
+  annotations: {alb.ingress.kubernetes.io/conditions.web: '[{"field":"host-header","hostHeaderConfig":{"values":["www.*.example.com"]}}]'}
+spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
+`)
+	migrated(2, "| port 80: listener | HTTP | none, because", "-f", in, "--check", "-o", "markdown")
 	write(strings.ReplaceAll(storefrontYAML, "namespace: shop", "namespace: ../../shop"))
 	migrated(1, "is not a valid name", "-f", in, "--output-dir", out, "--split=namespace")
 	write(strings.Replace(storefrontYAML, "  annotations:\n", "  annotations:\n    external-dns.alpha.kubernetes.io/hostname: shop.example.com\n", 1))

@@ -202,15 +202,15 @@ func (g IngressGroup) title() string {
 	if !strings.Contains(g.ID, "/") {
 		name = fmt.Sprintf("IngressGroup %s (%s)", g.ID, strings.Join(g.Members, ", "))
 	}
-	return name + " -> " + cmp.Or(prefixUnlessEmpty("Gateway ", g.Gateway), "not translated") + prefixUnlessEmpty(", behind Gateway ", g.FrontendGateway)
+	return name + " -> " + cmp.Or(encloseUnlessEmpty("Gateway ", g.Gateway, ""), "not translated") + encloseUnlessEmpty(", behind Gateway ", g.FrontendGateway, "")
 }
 
-// prefixUnlessEmpty returns s with a prefix, or "" if s is empty.
-func prefixUnlessEmpty(prefix, s string) string {
+// encloseUnlessEmpty returns s between before and after, or "" if s is empty.
+func encloseUnlessEmpty(before, s, after string) string {
 	if s == "" {
 		return ""
 	}
-	return prefix + s
+	return before + s + after
 }
 
 // text returns the note on one line, without control characters.
@@ -238,14 +238,16 @@ func (g IngressGroup) summary() string {
 		}
 	}
 	out := fmt.Sprintf("%d of %s have a counterpart; ", translated, output.CountWithNoun(len(g.Annotations), "annotation"))
-	answers := 0
+	answers, settings := 0, 0
 	for _, d := range g.Differences {
 		answers += d.Requests
+		if d.Request == "" {
+			settings++
+		}
 	}
-	switch settings := len(g.Differences) - countAnswers(g.Differences); {
-	case len(g.Differences) == 0:
+	if len(g.Differences) == 0 {
 		out += fmt.Sprintf("%s compared; their answers and the settings are the same", output.CountWithNoun(g.Requests, "request"))
-	default:
+	} else {
 		verb := "differ"
 		if settings == 1 {
 			verb = "differs"
@@ -256,16 +258,6 @@ func (g IngressGroup) summary() string {
 		out += fmt.Sprintf("; port %d has more different requests than were compared", p)
 	}
 	return out
-}
-
-// countAnswers returns how many of the differences are answers to requests. The other differences are settings.
-func countAnswers(all []check.Difference) (n int) {
-	for _, d := range all {
-		if d.Request != "" {
-			n++
-		}
-	}
-	return n
 }
 
 // showMarkdown prints the report as Markdown, for an issue or a pull request.
@@ -283,8 +275,7 @@ func showMarkdown(w io.Writer, d Document) {
 		if len(g.Differences) > 0 {
 			fmt.Fprint(w, "| Request or setting | Ingress | Gateway |\n|---|---|---|\n")
 			for _, difference := range g.Differences {
-				subject := cmp.Or(difference.Request, difference.Setting)
-				fmt.Fprintf(w, "| %s | %s | %s |\n", escape.Replace(subject), escape.Replace(strings.TrimSpace(difference.Ingress+" "+parenthesised(difference.IngressRule))), escape.Replace(strings.TrimSpace(difference.Gateway+" "+parenthesised(difference.GatewayRule))))
+				fmt.Fprintf(w, "| %s | %s | %s |\n", escape.Replace(difference.Subject()), escape.Replace(strings.TrimSpace(difference.Ingress+encloseUnlessEmpty(" (", difference.IngressRule, ")"))), escape.Replace(strings.TrimSpace(difference.Gateway+encloseUnlessEmpty(" (", difference.GatewayRule, ")"))))
 			}
 			fmt.Fprintln(w)
 		}
@@ -305,12 +296,4 @@ func showMarkdown(w io.Writer, d Document) {
 	for _, f := range d.Files {
 		fmt.Fprintf(w, "- `%s`: %s\n", escape.Replace(f.Path), output.CountWithNoun(f.Objects, "object"))
 	}
-}
-
-// parenthesised returns s in parentheses, or "" if s is empty.
-func parenthesised(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "(" + s + ")"
 }

@@ -33,28 +33,32 @@ type Difference struct {
 	GatewayRule string `json:"gatewayRule,omitempty"`
 }
 
+// Subject returns the request, with the number of further requests, or the setting with its port.
+func (d Difference) Subject() string {
+	switch {
+	case d.Requests > 1:
+		return fmt.Sprintf("%s and %d more", d.Request, d.Requests-1)
+	case d.Request != "":
+		return d.Request
+	case d.Port != 0:
+		return fmt.Sprintf("port %d: %s", d.Port, d.Setting)
+	}
+	return d.Setting
+}
+
 // Text returns the difference on one line, with the label "Ingress" for the value of the Ingresses.
 func (d Difference) Text() string { return d.TextFor("Ingress") }
 
 // TextFor returns the difference on one line, without control characters, because bodies of answers and values of headers may
 // have several lines. from is the label for the value of the objects that the Gateway replaces.
 func (d Difference) TextFor(from string) string {
-	out := d.Setting
-	if d.Request != "" {
-		out = d.Request
-		if d.Requests > 1 {
-			out += fmt.Sprintf(" and %d more", d.Requests-1)
-		}
-	} else if d.Port != 0 {
-		out = fmt.Sprintf("port %d: %s", d.Port, d.Setting)
-	}
 	withRule := func(value, rule string) string {
 		if rule == "" {
 			return value
 		}
 		return value + " (" + rule + ")"
 	}
-	return finding.Printable(fmt.Sprintf("%s: %s %s, Gateway %s", out, from, withRule(d.Ingress, d.IngressRule), withRule(d.Gateway, d.GatewayRule)))
+	return finding.Printable(fmt.Sprintf("%s: %s %s, Gateway %s", d.Subject(), from, withRule(d.Ingress, d.IngressRule), withRule(d.Gateway, d.GatewayRule)))
 }
 
 // Result is the result of a comparison.
