@@ -135,14 +135,11 @@ func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) stri
 	if l.TLS != nil {
 		return ""
 	}
-	for _, a := range r.Actions {
-		f, _ := a.(model.Forward)
-		for _, to := range f.Groups {
-			if t := g.IngressStack.TargetGroup(to.Group.ID); t != nil && t.ProtocolVersion != "HTTP1" {
-				g.addNote(Lost, r.Member, r.Origin.Field, fmt.Sprintf("protocol version %s needs an HTTPS listener, so on port %d a Gateway uses HTTP1 to these targets", t.ProtocolVersion, l.Port),
-					"redirect from HTTP to HTTPS, or remove the route from port "+fmt.Sprint(l.Port))
-				return "\non HTTP"
-			}
+	for _, to := range model.ForwardedTargetGroups(r.Actions) {
+		if t := g.IngressStack.TargetGroup(to.Group.ID); t != nil && t.ProtocolVersion != "HTTP1" {
+			g.addNote(Lost, r.Member, r.Origin.Field, fmt.Sprintf("protocol version %s needs an HTTPS listener, so on port %d a Gateway uses HTTP1 to these targets", t.ProtocolVersion, l.Port),
+				"redirect from HTTP to HTTPS, or remove the route from port "+fmt.Sprint(l.Port))
+			return "\non HTTP"
 		}
 	}
 	return ""

@@ -310,16 +310,11 @@ func (b *ruleBuilder) oidcSecret() string {
 
 // forwardedService returns the Service to which the rule forwards; nil if it forwards to none or to more than one.
 func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Service {
-	var forward model.Forward
-	for _, a := range b.routeMatch.listenerRule.Actions {
-		if f, ok := a.(model.Forward); ok {
-			forward = f
-		}
-	}
-	if len(forward.Groups) != 1 {
+	groups := model.ForwardedTargetGroups(b.routeMatch.listenerRule.Actions)
+	if len(groups) != 1 {
 		return nil
 	}
-	t := b.IngressStack.TargetGroup(forward.Groups[0].Group.ID)
+	t := b.IngressStack.TargetGroup(groups[0].Group.ID)
 	if t == nil || t.Binding == nil {
 		return nil
 	}

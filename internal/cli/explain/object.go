@@ -302,13 +302,7 @@ func ownRulePredicate(s model.Stack, object finding.Ref) func(model.Rule) bool {
 		if r.Member == object || r.Origin.Object == object {
 			return true
 		}
-		for _, a := range r.Actions {
-			f, ok := a.(model.Forward)
-			if ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return groups[g.Group.ID] }) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(model.ForwardedTargetGroups(r.Actions), func(g model.WeightedGroup) bool { return groups[g.Group.ID] })
 	}
 }
 

@@ -55,100 +55,57 @@ type (
 	}
 )
 
+// valueType is a type of conditions or actions, with its name in AWS.
+type valueType struct {
+	kind   string
+	has    func(v any) bool
+	decode func(data []byte) (any, error)
+}
+
+// newValueType returns the valueType of T.
+func newValueType[T any](kind string) valueType {
+	return valueType{kind, func(v any) bool { _, ok := v.(T); return ok }, func(data []byte) (any, error) {
+		var v T
+		err := json.Unmarshal(data, &v)
+		return v, err
+	}}
+}
+
+// valueTypes are all types of conditions and actions.
+var valueTypes = []valueType{
+	newValueType[model.HostHeader]("host-header"), newValueType[model.PathPattern]("path-pattern"), newValueType[model.HTTPHeader]("http-header"),
+	newValueType[model.RequestMethod]("http-request-method"), newValueType[model.QueryString]("query-string"), newValueType[model.SourceIP]("source-ip"),
+	newValueType[model.Forward]("forward"), newValueType[model.Redirect]("redirect"), newValueType[model.FixedResponse]("fixed-response"),
+	newValueType[model.AuthOIDC]("authenticate-oidc"), newValueType[model.AuthCognito]("authenticate-cognito"), newValueType[model.ValidateJWT]("jwt-validation"),
+}
+
 // encodeTypedValues encodes a list of conditions or actions.
 func encodeTypedValues[T any](in []T) ([]typedValue, error) {
 	var out []typedValue
 	for _, v := range in {
-		kind := kindOf(v)
-		if kind == "" {
+		i := slices.IndexFunc(valueTypes, func(t valueType) bool { return t.has(v) })
+		if i < 0 {
 			return nil, fmt.Errorf("a %T cannot be recorded", v)
 		}
 		data, err := json.Marshal(v)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, typedValue{kind, data})
+		out = append(out, typedValue{valueTypes[i].kind, data})
 	}
 	return out, nil
-}
-
-// kindOf returns the AWS name of the type of a condition or an action, or "" for any other type.
-func kindOf(v any) string {
-	switch v.(type) {
-	case model.HostHeader:
-		return "host-header"
-	case model.PathPattern:
-		return "path-pattern"
-	case model.HTTPHeader:
-		return "http-header"
-	case model.RequestMethod:
-		return "http-request-method"
-	case model.QueryString:
-		return "query-string"
-	case model.SourceIP:
-		return "source-ip"
-	case model.Forward:
-		return "forward"
-	case model.Redirect:
-		return "redirect"
-	case model.FixedResponse:
-		return "fixed-response"
-	case model.AuthOIDC:
-		return "authenticate-oidc"
-	case model.AuthCognito:
-		return "authenticate-cognito"
-	case model.ValidateJWT:
-		return "jwt-validation"
-	}
-	return ""
-}
-
-// decodeAs decodes the value of a condition or an action as a T.
-func decodeAs[T any](a typedValue) (any, error) {
-	var v T
-	err := json.Unmarshal(a.Value, &v)
-	return v, err
-}
-
-// decodeTypedValue decodes a condition or an action. Its type follows from a.Kind, which is a name that kindOf returns. For
-// any other name it returns nil.
-func decodeTypedValue(a typedValue) (any, error) {
-	switch a.Kind {
-	case "host-header":
-		return decodeAs[model.HostHeader](a)
-	case "path-pattern":
-		return decodeAs[model.PathPattern](a)
-	case "http-header":
-		return decodeAs[model.HTTPHeader](a)
-	case "http-request-method":
-		return decodeAs[model.RequestMethod](a)
-	case "query-string":
-		return decodeAs[model.QueryString](a)
-	case "source-ip":
-		return decodeAs[model.SourceIP](a)
-	case "forward":
-		return decodeAs[model.Forward](a)
-	case "redirect":
-		return decodeAs[model.Redirect](a)
-	case "fixed-response":
-		return decodeAs[model.FixedResponse](a)
-	case "authenticate-oidc":
-		return decodeAs[model.AuthOIDC](a)
-	case "authenticate-cognito":
-		return decodeAs[model.AuthCognito](a)
-	case "jwt-validation":
-		return decodeAs[model.ValidateJWT](a)
-	}
-	return nil, nil
 }
 
 // decodeTypedValues decodes a list of conditions or actions. what names the list in errors.
 func decodeTypedValues[T any](in []typedValue, what string) ([]T, error) {
 	var out []T
 	for _, a := range in {
-		decoded, err := decodeTypedValue(a)
-		if err != nil {
-			return nil, err
+		var decoded any
+		if i := slices.IndexFunc(valueTypes, func(t valueType) bool { return t.kind == a.Kind }); i >= 0 {
+			var err error
+			if decoded, err = valueTypes[i].decode(a.Value); err != nil {
+				return nil, err
+			}
 		}
 		v, ok := decoded.(T)
 		if !ok {

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -75,19 +76,14 @@ func writeField(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaPro
 
 // writeNestedFields writes table rows for the fields that are nested in the field at path.
 func writeNestedFields(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps) {
-	var names []string
-	for name := range s.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		writeField(b, path+"."+name, s.Properties[name], slices.Contains(s.Required, name))
 	}
-	if s.Items != nil && s.Items.Schema != nil {
-		writeNestedFields(b, path+"[]", *s.Items.Schema)
+	if items := itemSchema(s); items != nil {
+		writeNestedFields(b, path+"[]", *items)
 	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		writeNestedFields(b, path+"{}", *s.AdditionalProperties.Schema)
+	if values := valueSchema(s); values != nil {
+		writeNestedFields(b, path+"{}", *values)
 	}
 }
 

@@ -19,13 +19,9 @@ func (c *Comparer) ActionsText(actions []model.Action) string {
 func (c *Comparer) SameActions(x, y []model.Action) bool {
 	ordered := func(actions []model.Action) string {
 		out := c.withTargetGroupIDs(actions)
-		for _, a := range out {
-			if f, ok := a.(model.Forward); ok {
-				slices.SortFunc(f.Groups, func(x, y model.WeightedGroup) int {
-					return cmp.Or(cmp.Compare(x.Group.ID, y.Group.ID), cmp.Compare(x.Group.ARN, y.Group.ARN), cmp.Compare(x.Group.Name, y.Group.Name))
-				})
-			}
-		}
+		slices.SortFunc(model.ForwardedTargetGroups(out), func(x, y model.WeightedGroup) int {
+			return cmp.Or(cmp.Compare(x.Group.ID, y.Group.ID), cmp.Compare(x.Group.ARN, y.Group.ARN), cmp.Compare(x.Group.Name, y.Group.Name))
+		})
 		return plan.ActionsText(out)
 	}
 	return ordered(x) == ordered(y)
@@ -45,12 +41,8 @@ func (c *Comparer) withTargetGroupIDs(actions []model.Action) []model.Action {
 // other by its ARN or name.
 func (c *Comparer) TargetGroupsOf(actions []model.Action) []string {
 	var out []string
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				out = append(out, cmp.Or(c.targetGroupIDs[g.Group.ARN], g.Group.ID, g.Group.ARN, g.Group.Name))
-			}
-		}
+	for _, g := range model.ForwardedTargetGroups(actions) {
+		out = append(out, cmp.Or(c.targetGroupIDs[g.Group.ARN], g.Group.ID, g.Group.ARN, g.Group.Name))
 	}
 	return out
 }

@@ -115,10 +115,7 @@ func (g *getCommand) entries(s Stack) []getDocumentEntry {
 	var out []getDocumentEntry
 	for _, lb := range s.LoadBalancers {
 		entry := base.withTargetsOf(s.TargetGroups, lb.forwardedTargetGroups)
-		entry.Name, entry.Type, entry.DNSName, entry.State = lb.Name, lb.Type, lb.DNSName, lb.Status
-		if lb.State == stateMissing || lb.State == stateSurplus {
-			entry.State = string(lb.State)
-		}
+		entry.Name, entry.Type, entry.DNSName, entry.State = lb.Name, lb.Type, lb.DNSName, lb.stateText(lb.Status)
 		out = append(out, entry)
 	}
 	for _, a := range s.Accelerators {
@@ -128,6 +125,14 @@ func (g *getCommand) entries(s Stack) []getDocumentEntry {
 		out = append(out, base.withTargetsOf(nil, nil))
 	}
 	return out
+}
+
+// stateText returns the state of a resource in the document of the command get. status is the state that AWS shows.
+func (c comparison) stateText(status string) string {
+	if c.State == stateMissing || c.State == stateSurplus {
+		return string(c.State)
+	}
+	return status
 }
 
 // withTargetsOf returns the entry with the number of targets in those target groups whose ARN is in arns.
@@ -147,7 +152,7 @@ func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int,
 			continue
 		}
 		found++
-		if g.ARN != "" && g.Targets == nil {
+		if g.Targets == nil {
 			return 0, 0, false
 		}
 		for _, t := range g.Targets {

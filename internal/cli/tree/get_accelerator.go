@@ -7,10 +7,7 @@ const acceleratorType = "accelerator"
 // targets of the entry are the endpoints in the endpoint groups that the object owns.
 func (a Accelerator) getEntry(base getDocumentEntry) getDocumentEntry {
 	out := base
-	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.Status
-	if a.State == stateMissing || a.State == stateSurplus {
-		out.State = string(a.State)
-	}
+	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.stateText(a.Status)
 	healthy, all := 0, 0
 	for _, l := range a.Listeners {
 		for _, g := range l.EndpointGroups {

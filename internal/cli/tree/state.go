@@ -148,12 +148,8 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 func forwardedTargetGroups(lb observed.LoadBalancer) map[string]bool {
 	out := map[string]bool{}
 	add := func(actions []model.Action) {
-		for _, a := range actions {
-			if f, ok := a.(model.Forward); ok {
-				for _, g := range f.Groups {
-					out[g.Group.ARN] = true
-				}
-			}
+		for _, g := range model.ForwardedTargetGroups(actions) {
+			out[g.Group.ARN] = true
 		}
 	}
 	for _, l := range lb.Listeners {
@@ -401,13 +397,14 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 			targetGroup.From = from[g.ResourceID]
 		}
 		if h, known := c.Facts.Health[g.ARN]; known {
-			targetGroup.Targets = targetsOf(h)
+			endpoints, known := c.endpoints[g.ARN]
+			if targetGroup.State == stateSurplus {
+				endpoints, known = nil, false
+			}
+			targetGroup.Targets = compareTargets(h, endpoints, known)
 			targetGroup.Note = cmp.Or(targetGroup.Note, c.noEndpointsReasons[g.ARN])
-			if endpoints, known := c.endpoints[g.ARN]; known && targetGroup.State != stateSurplus {
-				targetGroup.Targets = compareTargets(h, endpoints)
-				if len(targetGroup.Targets) == 0 {
-					targetGroup.Note = cmp.Or(targetGroup.Note, "its Service has no endpoints")
-				}
+			if known && len(targetGroup.Targets) == 0 {
+				targetGroup.Note = cmp.Or(targetGroup.Note, "its Service has no endpoints")
 			}
 		} else if f := c.Facts.Fault(model.AskHealth{ARN: g.ARN}); f != nil {
 			targetGroup.Note = cmp.Or(targetGroup.Note, finding.Printable(f.Message))

@@ -42,39 +42,20 @@ func EndpointsByTargetGroup(store *cluster.Memory, c config.Config) map[string][
 	return out
 }
 
-// targetsOf returns the registered targets of a target group, sorted by ID and port.
-func targetsOf(h observed.Health) []Target {
-	out := []Target{}
-	for _, t := range h.Targets {
-		out = append(out, targetOf(t))
-	}
-	sortTargets(out)
-	return out
-}
-
-// targetOf converts a target for a document.
-func targetOf(t *observed.Target) Target {
-	return Target{ID: t.ID, Port: t.Port, State: t.State, Reason: t.Reason, Description: t.Description}
-}
-
-// sortTargets sorts targets by id and port.
-func sortTargets(list []Target) {
-	slices.SortStableFunc(list, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
-}
-
 // compareTargets returns the registered targets, and the endpoints that are not registered, sorted by ID and port. A target
 // that is not an endpoint is surplus, and an endpoint that is not registered is missing. A draining target is never surplus.
-func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
+// If known is false, the endpoints are not known, so no target is surplus.
+func compareTargets(h observed.Health, endpoints []targets.Endpoint, known bool) []Target {
 	desired := map[string]bool{}
 	for _, e := range endpoints {
 		desired[e.Identity()] = true
 	}
 	out, registered := []Target{}, map[string]bool{}
 	for _, t := range h.Targets {
-		target := targetOf(t)
+		target := Target{ID: t.ID, Port: t.Port, State: t.State, Reason: t.Reason, Description: t.Description}
 		if t.State != "draining" {
 			registered[targets.IdentityOf(t)] = true
-			if !desired[targets.IdentityOf(t)] {
+			if known && !desired[targets.IdentityOf(t)] {
 				target.Compared = stateSurplus
 			}
 		}
@@ -86,6 +67,6 @@ func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
 			out = append(out, Target{ID: e.ID, Port: e.Port, State: "not registered", Compared: stateMissing})
 		}
 	}
-	sortTargets(out)
+	slices.SortStableFunc(out, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
 	return out
 }

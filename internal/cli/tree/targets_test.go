@@ -22,7 +22,7 @@ func TestTargetsAreComparedWithEndpoints(t *testing.T) {
 	}}
 	endpoints := []targets.Endpoint{{ID: "10.0.0.1", Port: 80}, {ID: "10.0.0.2", Port: 80}, {ID: "10.0.0.2", Port: 80}}
 	var got []string
-	for _, x := range compareTargets(h, endpoints) {
+	for _, x := range compareTargets(h, endpoints, true) {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", x.ID, x.State, x.Compared)))
 	}
 	want := []string{"10.0.0.1 healthy", "10.0.0.2 draining", "10.0.0.2 not registered missing", "10.0.0.3 healthy surplus", "10.0.0.4 draining"}
