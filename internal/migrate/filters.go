@@ -28,6 +28,9 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 		return value
 	}
 	if host := part("host", to.Host, "#{host}"); host != "" {
+		if fault == "" && !match.IsPreciseHostname(host) {
+			fault = fmt.Sprintf("host %q of the redirect is not valid in a route, which needs a hostname in lower case", host)
+		}
 		f.Hostname = new(gwv1.PreciseHostname(host))
 	}
 	if path := part("path", to.Path, "/#{path}"); path != "" {
@@ -35,11 +38,14 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 	}
 	if scheme := part("protocol", to.Protocol, "#{protocol}"); scheme != "" {
 		f.Scheme = new(strings.ToLower(scheme))
+		if fault == "" && *f.Scheme != "http" && *f.Scheme != "https" {
+			fault = fmt.Sprintf("protocol %q of the redirect is neither HTTP nor HTTPS", scheme)
+		}
 	}
 	if port := part("port", to.Port, "#{port}"); port != "" && fault == "" {
-		n, err := strconv.ParseInt(port, 10, 32)
-		if err != nil {
-			return nil, nil, fmt.Sprintf("port %q of the redirect is not a number", port)
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return nil, nil, fmt.Sprintf("port %q of the redirect is not a number from 1 to 65535", port)
 		}
 		f.Port = new(gwv1.PortNumber(n))
 	}
@@ -85,7 +91,7 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out requestRewr
 		fault = fmt.Sprintf("%s of %q to %q cannot be expressed in a route: a route can only replace the prefix of its match, the whole path or the whole host", t.Kind, r.Regex, r.Replace)
 		switch {
 		case t.Kind == model.HostRewrite:
-			if !slices.Contains(wholeTextPatterns, r.Regex) || strings.Contains(r.Replace, "$") {
+			if !slices.Contains(wholeTextPatterns, r.Regex) || !match.IsPreciseHostname(r.Replace) {
 				return out, fault
 			}
 			out.filter.Hostname = new(gwv1.PreciseHostname(r.Replace))

@@ -123,3 +123,52 @@ func TestManyRulesKeepTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesThatRoutesCannotHaveAreReported checks that a value that the API server would refuse in an HTTPRoute or
+// ListenerRuleConfiguration is reported, and that the route with the other rules does not contain it.
+func TestValuesThatRoutesCannotHaveAreReported(t *testing.T) {
+	t.Parallel()
+	redirect := func(config string) string {
+		return fmt.Sprintf(`alb.ingress.kubernetes.io/actions.web0: '{"type":"redirect","redirectConfig":{"statusCode":"HTTP_301",%s}}'`, config)
+	}
+	answer := func(config string) string {
+		return fmt.Sprintf(`alb.ingress.kubernetes.io/actions.web0: '{"type":"fixed-response","fixedResponseConfig":{%s}}'`, config)
+	}
+	condition := func(config string) string {
+		return fmt.Sprintf(`alb.ingress.kubernetes.io/conditions.web0: '[%s]'`, config)
+	}
+	for _, tc := range []struct{ annotation, port, invalid, note string }{
+		{redirect(`"host":"Shop.example.com"`), "use-annotation", "Shop.example.com", `host "Shop.example.com" of the redirect is not valid`},
+		{redirect(`"port":"0"`), "use-annotation", "port: 0", `port "0" of the redirect is not a number from 1 to 65535`},
+		{redirect(`"port":"65536"`), "use-annotation", "65536", `port "65536" of the redirect`},
+		{redirect(`"protocol":"FTP"`), "use-annotation", "ftp", `protocol "FTP" of the redirect`},
+		{answer(`"statusCode":"302"`), "use-annotation", "statusCode: 302", `status "302" of a fixed response`},
+		{answer(`"statusCode":"200","contentType":"image/png"`), "use-annotation", "image/png", `content type "image/png"`},
+		{condition(`{"field":"query-string","queryStringConfig":{"values":[{"key":"filter[x]","value":"1"}]}}`), "", "filter[x]", `the name of query parameter "filter[x]" is not valid`},
+		{condition(`{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"x y","values":["1"]}}`), "", "x y", `header "x y"`},
+		{condition(`{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"x-a","values":[""]}}`), "", "x-a", `header "x-a" with the value ""`},
+		{`alb.ingress.kubernetes.io/transforms.web0: '[{"type":"host-header-rewrite","hostHeaderRewriteConfig":{"rewrites":[{"regex":".*","replace":"a_b"}]}}]'`, "", "hostname: a_b", "cannot be expressed in a route"},
+	} {
+		port := "{number: 80}"
+		if tc.port != "" {
+			port = "{name: " + tc.port + "}"
+		}
+		store := enginetest.LoadObjects(t, classAndServices+ingressManifest("web", []string{tc.annotation}, []string{
+			"{path: /a, pathType: Prefix, backend: {service: {name: web0, port: " + port + "}}}", "{path: /b, pathType: Prefix, backend: {service: {name: web1, port: {number: 80}}}}",
+		}))
+		result, err := migrate.Translate(store, defaultOptions(assemble.Options{}, "alb"))
+		if err != nil || len(result.IngressGroups) != 1 {
+			t.Fatalf("%s: %d load balancers, %v", tc.annotation, len(result.IngressGroups), err)
+		}
+		var made strings.Builder
+		if err := migrate.WriteYAML(&made, result.Objects()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(made.String(), tc.invalid) || !strings.Contains(made.String(), "name: web1") {
+			t.Errorf("%s:\n%s", tc.annotation, made.String())
+		}
+		if notes := fmt.Sprint(result.IngressGroups[0].Notes); !strings.Contains(notes, tc.note) {
+			t.Errorf("%s: no note with %q in %s", tc.annotation, tc.note, notes)
+		}
+	}
+}

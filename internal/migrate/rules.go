@@ -250,8 +250,10 @@ func (b *ruleBuilder) addAction(a model.Action) {
 		}
 	case model.FixedResponse:
 		status, err := strconv.ParseInt(a.Status, 10, 32)
-		if err != nil {
-			b.fault = fmt.Sprintf("status %q of a fixed response is not a number", a.Status)
+		if err != nil || status < 200 || status > 599 || status/100 == 3 {
+			b.fault = fmt.Sprintf("status %q of a fixed response is not a number from 200 to 299 or from 400 to 599", a.Status)
+		} else if !slices.Contains(contentTypes, a.ContentType) {
+			b.fault = fmt.Sprintf("content type %q of a fixed response is not supported by AWS", a.ContentType)
 		}
 		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionFixedResponse, FixedResponseConfig: &gwconfig.FixedResponseConfig{
 			StatusCode: int32(status), ContentType: nilIfEmpty(a.ContentType), MessageBody: nilIfEmpty(a.Body),
@@ -270,6 +272,10 @@ func (b *ruleBuilder) addAction(a model.Action) {
 		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionJWTValidation, JWTValidationConfig: c})
 	}
 }
+
+// contentTypes are the content types of fixed responses in AWS; "" for the default.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_FixedResponseActionConfig.html
+var contentTypes = []string{"", "text/plain", "text/css", "text/html", "application/javascript", "application/json"}
 
 // setAuthCommon copies the settings that OIDC and Cognito have in common.
 func setAuthCommon(a model.AuthCommon, unauthenticated **gwconfig.UnauthenticatedRequest, scope, cookie **string, timeout **int64, extra **map[string]string) {

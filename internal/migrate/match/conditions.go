@@ -25,6 +25,14 @@ var routeMethods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "
 // hostnamePattern matches the hostnames that an HTTPRoute can have.
 var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
+// IsPreciseHostname reports whether a filter of an HTTPRoute can set a hostname.
+func IsPreciseHostname(host string) bool {
+	return hostnamePattern.MatchString(host) && host[0] != '*' && len(host) <= 253
+}
+
+// namePattern matches the names of headers and query parameters that a match of an HTTPRoute can have.
+var namePattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$")
+
 // FromConditions converts the conditions of a listener rule to matches of an HTTPRoute.
 func FromConditions(conditions []model.Condition) Matches {
 	b := conditionReader{hosts: []string{""}, paths: []patternPath{{path: AnyRequest.Path}}, methods: []string{""}, queries: [][]Query{nil}}
@@ -210,7 +218,8 @@ func (b *conditionReader) readMethods(c model.RequestMethod) {
 	}
 }
 
-// readHeader adds a condition on a header. It adds a fault if there is already one for the same header.
+// readHeader adds a condition on a header. It adds a fault if a route cannot have the header, or if there is already a
+// condition on the same header.
 func (b *conditionReader) readHeader(c model.HTTPHeader) {
 	h := Header{Name: c.Name, Values: c.Values}
 	if len(c.Regex) > 0 {
@@ -218,6 +227,9 @@ func (b *conditionReader) readHeader(c model.HTTPHeader) {
 		if len(c.Regex) > 1 {
 			h.Regex = "(?:" + strings.Join(c.Regex, ")|(?:") + ")"
 		}
+	}
+	if value, _ := h.Value(); !namePattern.MatchString(c.Name) || value == "" {
+		b.addFault("header %q with the value %q is not valid in a route", c.Name, value)
 	}
 	if slices.ContainsFunc(b.headers, func(o Header) bool { return o.key() == h.key() }) {
 		b.addFault("header %q has two conditions, but a route can match a header only once", c.Name)
@@ -237,6 +249,9 @@ func (b *conditionReader) readQueries(c model.QueryString) {
 			if p.Key == "" {
 				b.addFault("a condition on value %q without a query parameter cannot be expressed in a route, which must name the parameter", p.Value)
 				continue
+			}
+			if !namePattern.MatchString(p.Key) {
+				b.addFault("the name of query parameter %q is not valid in a route", p.Key)
 			}
 			q, relation := intersectQueries(have, []Query{{p.Key, p.Value}})
 			if relation != Overlap {
