@@ -55,12 +55,26 @@ const (
 	legacySetRejectedMessage = "Parent Gateway rejected ListenerSet" // written by AWS Load Balancer Controller
 )
 
-// PendingSetConditions returns the conditions that the API server sets on a new ListenerSet.
-func PendingSetConditions() []metav1.Condition {
-	waiting := func(of gatewayv1.ListenerSetConditionType) metav1.Condition {
-		return metav1.Condition{Type: string(of), Status: metav1.ConditionUnknown, Reason: string(gatewayv1.ListenerSetReasonPending), Message: "Waiting for controller"}
-	}
-	return []metav1.Condition{waiting(gatewayv1.ListenerSetConditionAccepted), waiting(gatewayv1.ListenerSetConditionProgrammed)}
+// SetStatusReset returns the patch that resets the status of a ListenerSet, which no Gateway of this controller serves any
+// more, to the status that the API server sets on a new ListenerSet. Conditions of other types stay. The patch changes
+// nothing if another controller has written the status in the meantime.
+func SetStatusReset(ref cluster.Ref) cluster.StatusEdit {
+	return cluster.StatusEdit{Ref: ref, Edit: func(obj cluster.Object, now metav1.Time) any {
+		set, ok := obj.(*gatewayv1.ListenerSet)
+		if !ok || !HasOwnSetStatus(set) {
+			return nil
+		}
+		waiting := func(of gatewayv1.ListenerSetConditionType) metav1.Condition {
+			return metav1.Condition{Type: string(of), Status: metav1.ConditionUnknown, Reason: string(gatewayv1.ListenerSetReasonPending), Message: "Waiting for controller", LastTransitionTime: now}
+		}
+		conditions := []metav1.Condition{waiting(gatewayv1.ListenerSetConditionAccepted), waiting(gatewayv1.ListenerSetConditionProgrammed)}
+		for _, c := range set.Status.Conditions {
+			if !slices.ContainsFunc(conditions, func(w metav1.Condition) bool { return w.Type == c.Type }) {
+				conditions = append(conditions, c)
+			}
+		}
+		return map[string]any{"conditions": conditions, "listeners": []gatewayv1.ListenerEntryStatus{}}
+	}}
 }
 
 // HasOwnSetStatus reports whether this controller, or the controller from which it took over, has written the status of a

@@ -3,7 +3,6 @@ package gatewayclass
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -48,7 +47,7 @@ func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster
 	}
 	var out []cluster.Patch
 	if exists && attach.HasOwnSetStatus(set) {
-		out = append(out, cluster.StatusEdit{Ref: ref, Edit: resetStatus})
+		out = append(out, attach.SetStatusReset(ref))
 	}
 	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
 		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && cluster.ParentRef(namespace, e.ParentRef) == ref
@@ -78,26 +77,4 @@ func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	}
 	gw, ok := cluster.Get[*gwv1.Gateway](v, p.Kind, p.Namespace, p.Name)
 	return ok && (len(ownership.ClaimedStacks(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
-}
-
-// resetStatus returns the initial status of a ListenerSet, with its conditions of other types. It returns nil if another
-// controller has written the status in the meantime, or if nothing changes.
-func resetStatus(obj cluster.Object, now metav1.Time) any {
-	set, ok := obj.(*gwv1.ListenerSet)
-	if !ok || !attach.HasOwnSetStatus(set) {
-		return nil
-	}
-	conditions := attach.PendingSetConditions()
-	for i := range conditions {
-		conditions[i].LastTransitionTime = now
-	}
-	for _, c := range set.Status.Conditions {
-		if !slices.ContainsFunc(conditions, func(w metav1.Condition) bool { return w.Type == c.Type }) {
-			conditions = append(conditions, c)
-		}
-	}
-	if equality.Semantic.DeepEqual(conditions, set.Status.Conditions) && len(set.Status.Listeners) == 0 {
-		return nil
-	}
-	return map[string]any{"conditions": conditions, "listeners": []gwv1.ListenerEntryStatus{}}
 }

@@ -278,7 +278,7 @@ func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParent
 
 // RemovalPatches returns patches that remove the entries with the previous controller names from the status of all routes of
 // a Gateway and of its ListenerSets. If unserved is true, because no class of this controller serves the Gateway any more,
-// the status of its ListenerSets is reset to the initial status.
+// the status that this controller wrote for its ListenerSets is reset.
 func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
 	own := entrySelector{previous, map[cluster.Ref]bool{gateway: true}}
 	var out []cluster.Patch
@@ -287,7 +287,7 @@ func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.Gatewa
 	}) {
 		own.parents[cluster.RefOf(s)] = true
 		if unserved {
-			out = append(out, resetSetPatch(s))
+			out = append(out, attach.SetStatusReset(cluster.RefOf(s)))
 		}
 	}
 	return sortedEdits(append(out, own.removalPatches(v, map[cluster.Ref]bool{})...))

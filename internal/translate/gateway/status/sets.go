@@ -1,8 +1,6 @@
 package status
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -80,18 +78,4 @@ func (r *Status) listenerSetConditions(s attach.ListenerSet) []metav1.Condition 
 		out[1] = newCondition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerSetReasonProgrammed, attach.SetProgrammedMessage, generation)
 	}
 	return out
-}
-
-// resetSetPatch returns a patch that resets the status of a ListenerSet to the initial status. It is used when the Gateway
-// of the ListenerSet is no longer served.
-func resetSetPatch(set *gwv1.ListenerSet) cluster.StatusEdit {
-	edit := listenerSetEdit(set, attach.PendingSetConditions(), []gwv1.ListenerStatus{})
-	inner := edit.Edit
-	edit.Edit = func(obj cluster.Object, now metav1.Time) any {
-		if !slices.ContainsFunc(obj.(*gwv1.ListenerSet).Status.Conditions, func(c metav1.Condition) bool { return c.Status != metav1.ConditionUnknown }) {
-			return nil // the status is already the initial one
-		}
-		return inner(obj, now)
-	}
-	return edit
 }
