@@ -81,6 +81,7 @@ func sharedOptions(c config.Config) assemble.Options {
 		NoWAFv2:                !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
 		ManageCertificates: c.Gates.IsEnabled(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
 		StrictGroups: c.StrictIngressGroups, AllowMassRemoval: c.AllowMassRemoval,
+		Conditions: assemble.ConditionLimits{Values: c.Ingress.ConditionValues, Wildcards: c.Ingress.ConditionWildcards}, MaxRules: c.Ingress.MaxRules,
 	}
 }
 
@@ -90,8 +91,7 @@ func ingressOptions(c config.Config) ingress.Options {
 	return ingress.Options{
 		Options: shared, Class: c.Ingress.Class,
 		RequireServices: !c.Ingress.TolerateMissingService, RequireActions: !c.Ingress.TolerateMissingAction,
-		Tenancy: ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules,
-		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
+		Tenancy: ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners,
 		ExactRegexHosts: c.Ingress.ExactRegexHosts,
 		DescribePlan:    c.Gates.IsEnabled(config.IngressPlanAnnotation),
 	}
@@ -110,7 +110,6 @@ func gatewayOptions(c config.Config) gateway.Options {
 	shared.ImportCertificates = c.ImportsSecretsOf(config.GatewaySecrets)
 	return gateway.Options{
 		Options: shared, ListenerSets: c.Gates.IsEnabled(config.GatewayListenerSet),
-		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards, MaxRules: c.Ingress.MaxRules,
 	}
 }
 

@@ -39,7 +39,7 @@ func seedTrustStore(r *harness.Harness) {
 }
 
 // raiseConditionValues tells the controller about the higher quota that disableChecks sets.
-func raiseConditionValues(o *ingress.Options) { o.ConditionValues = 10 }
+func raiseConditionValues(o *ingress.Options) { o.Conditions.Values = 10 }
 
 // disableChecks disables checks that the recorded configurations would not pass: six values in the conditions of a
 // rule, a comma in a tag, more load balancers than the default quota.

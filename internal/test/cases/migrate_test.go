@@ -163,8 +163,10 @@ func translateIngresses(t *testing.T, r *harness.Harness) migrate.Result {
 		}
 	}
 	shared := assemble.Options{Cluster: harness.ClusterName}
+	ofIngresses := ingress.Options{Options: shared, Class: "alb"}
+	raiseConditionValues(&ofIngresses)
 	out, err := migrate.Translate(from, migrate.Options{
-		Ingress: ingress.New(ingress.Options{Options: shared, Class: "alb", ConditionValues: 10}), ALBGateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
+		Ingress: ingress.New(ofIngresses), ALBGateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
 		NLBGateway:       gateway.New(model.NLBGateway, gateway.Options{Options: shared}),
 		DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, WithoutDryRun: true,
 	})

@@ -79,7 +79,7 @@ func BenchmarkDraft(b *testing.B) {
 			b.Fatal(err)
 		}
 		id := model.StackID{Kind: model.Ingress, Name: "g"}
-		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", MaxRules: n, MaxListeners: 10})
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig", MaxRules: n}, Class: "alb", MaxListeners: 10})
 		have := emptyState()
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			runtime.GC()

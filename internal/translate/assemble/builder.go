@@ -57,6 +57,11 @@ type Options struct {
 	// ServiceAccount is the service account of the controller as "NAMESPACE:NAME", for messages. It is "" if not known.
 	ServiceAccount string
 
+	// Conditions are the limits for the conditions of a rule. MaxRules is the maximum number of rules that the members of a
+	// namespace, or their routes, can have on one load balancer; 0 means 4000.
+	Conditions ConditionLimits
+	MaxRules   int
+
 	// StrictGroups holds the whole stack while there is a finding of severity Error about one of its members.
 	StrictGroups bool
 	// AllowMassRemoval permits the deletion of load balancers whose objects are no longer served only because a flag of
@@ -67,11 +72,12 @@ type Options struct {
 	certificates *certificate.Reader
 }
 
-// WithDefaults returns the options, with defaults for scheme, target type and SSL policy if they are not set.
+// WithDefaults returns the options, with defaults for those that are not set.
 func (o Options) WithDefaults() Options {
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
 	o.DefaultSSLPolicy = cmp.Or(o.DefaultSSLPolicy, "ELBSecurityPolicy-2016-08")
+	o.Conditions, o.MaxRules = o.Conditions.withDefaults(), cmp.Or(o.MaxRules, defaultMaxRules)
 	o.certificates = cmp.Or(o.certificates, &certificate.Reader{})
 	return o
 }

@@ -24,14 +24,14 @@ const (
 // these quotas.
 type ConditionLimits struct{ Values, Wildcards int }
 
-// WithDefaults returns the limits, with the default quotas of AWS for limits that are 0.
-func (l ConditionLimits) WithDefaults() ConditionLimits {
+// withDefaults returns the limits, with the default quotas of AWS for limits that are 0.
+func (l ConditionLimits) withDefaults() ConditionLimits {
 	return ConditionLimits{Values: cmp.Or(l.Values, defaultMaxValues), Wildcards: cmp.Or(l.Wildcards, defaultMaxWildcards)}
 }
 
-// ExceededLimit returns a message about a limit that the conditions of a rule exceed, or "" if they exceed none. flag is
-// the flag with which the operator configures a raised quota, or "" if AWS does not raise it.
-func (l ConditionLimits) ExceededLimit(cs []model.Condition) (why, flag string) {
+// ExceededLimit returns a message about a limit that the conditions of a rule exceed, and its fix; "" if they exceed none.
+// parts are the fields over which a user can split a rule, such as "paths".
+func (l ConditionLimits) ExceededLimit(cs []model.Condition, parts string) (why, fix string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
 		if long == "" && len(s) > most {
@@ -73,13 +73,15 @@ func (l ConditionLimits) ExceededLimit(cs []model.Condition) (why, flag string) 
 			values += len(c.CIDRs)
 		}
 	}
+	fix = "split it into several " + parts + ", or shorten its values"
+	const raised = "; if AWS has raised the quota, ask the operator to set "
 	switch {
 	case long != "":
-		return long, ""
+		return long, fix
 	case values > l.Values:
-		return fmt.Sprintf("its conditions have %d values together, and AWS allows %d", values, l.Values), "--max-condition-values-per-rule"
+		return fmt.Sprintf("its conditions have %d values together, and AWS allows %d", values, l.Values), fix + raised + "--max-condition-values-per-rule"
 	case wildcards > l.Wildcards:
-		return fmt.Sprintf("its conditions have %d wildcards together, and AWS allows %d", wildcards, l.Wildcards), "--max-condition-wildcards-per-rule"
+		return fmt.Sprintf("its conditions have %d wildcards together, and AWS allows %d", wildcards, l.Wildcards), fix + raised + "--max-condition-wildcards-per-rule"
 	}
 	return "", ""
 }

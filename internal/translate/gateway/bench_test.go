@@ -69,7 +69,7 @@ func BenchmarkTranslate(b *testing.B) {
 // while the other routes are served.
 func TestRoutesBeyondTheLimitAreHeld(t *testing.T) {
 	t.Parallel()
-	f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}, MaxRules: 7})
+	f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig", MaxRules: 7}})
 	stack, found := enginetest.Translate(t, f, manyRoutes(t, 5), model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
 	if got := len(stack.LoadBalancer.Listeners[0].Rules); got != 6 {
 		t.Errorf("%d rules, want those of 3 routes", got)

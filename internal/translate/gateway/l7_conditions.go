@@ -63,11 +63,8 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 	for _, s := range clients {
 		c.list = append(c.list, s)
 	}
-	if why, flag := t.opt.limits().ExceededLimit(c.list); why != "" && c.fault == "" {
-		c.fault, c.fix, c.reason = why, "split it into several matches, or shorten its values", finding.RuleTooLarge
-		if flag != "" {
-			c.fix += "; if AWS has raised the quota, ask the operator to set " + flag
-		}
+	if why, fix := t.opt.Conditions.ExceededLimit(c.list, "matches"); why != "" && c.fault == "" {
+		c.fault, c.fix, c.reason = why, fix, finding.RuleTooLarge
 	}
 	return c
 }

@@ -16,7 +16,7 @@ func TestLengthOfAnExpressionIsCheckedFirst(t *testing.T) {
 		strings.Repeat("(?=x)", 800):  finding.RuleTooLarge,
 	} {
 		m := &match{path: anyPath, headers: []fieldMatch{{name: "x", value: value, regex: true}}}
-		if c := (conditionBuilder{&translation{}}).conditionsOf("", m, false, nil); c.reason != want {
+		if c := (conditionBuilder{&translation{opt: Options{}.withDefaults()}}).conditionsOf("", m, false, nil); c.reason != want {
 			t.Errorf("%d characters: reason %q, want %q: %s", len(value), c.reason, want, c.fault)
 		}
 	}

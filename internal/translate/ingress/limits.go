@@ -5,12 +5,11 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
 // fitsConditionLimits reports whether the conditions of a rule are within the limits of AWS. If not, it adds a finding.
 func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Condition) bool {
-	why, flag := t.limits().ExceededLimit(cs)
+	why, fix := t.opt.Conditions.ExceededLimit(cs, "paths")
 	if why == "" {
 		return true
 	}
@@ -18,18 +17,10 @@ func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Cond
 	if p.host != "" {
 		where = fmt.Sprintf("host %q, path %q", p.host, p.path.Path)
 	}
-	fix := "split it into several paths, or shorten its values"
-	if flag != "" {
-		fix += "; if AWS has raised the quota, ask the operator to set " + flag
-	}
 	t.Found.Add(finding.Finding{
 		Object: m.Ref, Field: p.field, Reason: finding.RuleTooLarge,
 		Message: fmt.Sprintf("the rule of %s is too large: %s", where, why),
 		Fix:     fix, Blocks: finding.BlocksRule,
 	})
 	return false
-}
-
-func (t *translation) limits() assemble.ConditionLimits {
-	return assemble.ConditionLimits{Values: t.opt.ConditionValues, Wildcards: t.opt.ConditionWildcards}.WithDefaults()
 }

@@ -18,14 +18,8 @@ type Options struct {
 	// with status 503.
 	RequireServices bool
 	RequireActions  bool
-	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and of wildcards in a rule, which
-	// are AWS quotas; 0 means 5.
-	ConditionValues    int
-	ConditionWildcards int
-	// MaxListeners is the maximum number of ports of one Ingress; 0 means 100. MaxRules is the maximum number of rules
-	// that the Ingresses of a namespace can have in one IngressGroup; 0 means 4000.
+	// MaxListeners is the maximum number of ports of one Ingress; 0 means 100.
 	MaxListeners int
-	MaxRules     int
 	// DescribePlan writes the plan for a load balancer into an annotation of its first member.
 	DescribePlan bool
 	// Tenancy is how far the members of an IngressGroup are isolated from each other; Cooperative if empty.
@@ -38,8 +32,7 @@ type Options struct {
 // withDefaults returns the options with defaults for those that are not set.
 func (o Options) withDefaults() Options {
 	o.Options = o.WithDefaults()
-	o.MaxListeners = cmp.Or(o.MaxListeners, defaultMaxListeners)
-	o.MaxRules = cmp.Or(o.MaxRules, defaultMaxRules)
+	o.MaxListeners = cmp.Or(o.MaxListeners, assemble.DefaultMaxListeners)
 	o.Tenancy = cmp.Or(o.Tenancy, Cooperative)
 	return o
 }

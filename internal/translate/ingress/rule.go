@@ -28,7 +28,7 @@ func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held 
 		// An existing rule with these conditions is held. A new rule, with status 503, has only the host and path as
 		// conditions.
 		r.Held, r.PlaceholderConditions = model.HeldInvalid, t.hostAndPathConditions(m, path)
-		if why, _ := t.limits().ExceededLimit(r.PlaceholderConditions); why != "" {
+		if why, _ := t.opt.Conditions.ExceededLimit(r.PlaceholderConditions, "paths"); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)
 			return model.Rule{}, false
 		}

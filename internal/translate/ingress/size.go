@@ -6,21 +6,9 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
-)
-
-// Default limits for the Ingresses of one namespace on a load balancer. AWS allows 50 listeners and 100 rules by default;
-// the quotas of an existing cluster may be raised. The number of rules is the product of ports and paths, so without a limit
-// a small object could exhaust the memory.
-const (
-	defaultMaxListeners = 100
-	defaultMaxRules     = 4000
-	// maxSecurityGroupRules is the maximum number of rules of a security group in AWS, which no quota can raise.
-	maxSecurityGroupRules = 1000
-	// maxCertificates is the maximum number of certificates that the Ingresses of a namespace can name in an IngressGroup,
-	// counted on each HTTPS port. It is far above the quota of a load balancer, which is 25 unless it is raised.
-	maxCertificates = 4000
 )
 
 // limitSize holds a member that has more listeners or rules than the operator allows, before any of them is built. The limit
@@ -53,7 +41,7 @@ func (t *translation) limitSize(m *member) {
 		}
 	}
 	clients := open * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
-	fits := max(len(m.Ports), mapped) <= t.opt.MaxListeners && clients <= maxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules
+	fits := max(len(m.Ports), mapped) <= t.opt.MaxListeners && clients <= assemble.MaxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules
 	if fits && (certificateBuilder{t}).countCertificates(m) {
 		t.ruleCounts[m.Ref.Namespace] += rules
 		return
@@ -68,13 +56,13 @@ func (t *translation) limitSize(m *member) {
 		f.Field = settings.Prefix + "frontend-nlb-listener-port-mapping"
 		f.Message = fmt.Sprintf("%d mapped ports exceed the limit of %d ports for one Ingress; the existing rules of the Ingress stay unchanged", mapped, t.opt.MaxListeners)
 		f.Fix = "map fewer ports, or ask the operator to raise --max-listeners-per-ingress"
-	case clients > maxSecurityGroupRules:
+	case clients > assemble.MaxSecurityGroupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("the client ranges of the Ingress (ports: %d) need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", open, clients, maxSecurityGroupRules)
+		f.Message = fmt.Sprintf("the client ranges of the Ingress (ports: %d) need %d rules, but a security group can have at most %d; the existing listener rules of the Ingress stay unchanged", open, clients, assemble.MaxSecurityGroupRules)
 		f.Fix = "use fewer ranges, or a prefix list"
 	case fits:
 		f.Field = members.FieldForObject(m.Ref, m.set.Certificates.Origin)
-		f.Message = fmt.Sprintf("the Ingresses of namespace %s in the IngressGroup name more than %d certificates, counted on each HTTPS port; the existing rules of the Ingress stay unchanged", m.Ref.Namespace, maxCertificates)
+		f.Message = fmt.Sprintf("the Ingresses of namespace %s in the IngressGroup name more than %d certificates, counted on each HTTPS port; the existing rules of the Ingress stay unchanged", m.Ref.Namespace, assemble.MaxCertificates)
 		f.Fix = "name fewer certificates, or split the Ingress over several IngressGroups"
 	default:
 		f.Field = "spec.rules"
@@ -98,7 +86,7 @@ type portCertificate struct {
 func (t certificateBuilder) countCertificates(m *member) bool {
 	names := m.set.Certificates.Value
 	ports := slices.DeleteFunc(slices.Clone(m.Ports), func(p settings.ListenPort) bool { return !p.TLS })
-	if len(names)*len(ports) > maxCertificates {
+	if len(names)*len(ports) > assemble.MaxCertificates {
 		return false
 	}
 	of := t.certificates[m.Ref.Namespace]
@@ -114,7 +102,7 @@ func (t certificateBuilder) countCertificates(m *member) bool {
 			}
 		}
 	}
-	if len(of)+len(added) > maxCertificates {
+	if len(of)+len(added) > assemble.MaxCertificates {
 		return false
 	}
 	maps.Copy(of, added)

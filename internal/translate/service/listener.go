@@ -201,7 +201,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 				t.Found.Add(f.Finding(finding.BlocksListener))
 			}
 			return nil
-		case len(clients.Value) > maxSecurityGroupRules:
+		case len(clients.Value) > assemble.MaxSecurityGroupRules:
 			t.reportTooManyClients(a, len(clients.Value))
 			return nil
 		}

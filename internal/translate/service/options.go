@@ -24,8 +24,6 @@ type Options struct {
 	// BasicHealthChecks ignores the success codes and the timeout of health checks. It is true if feature gate
 	// NLBHealthCheckAdvancedConfig is off.
 	BasicHealthChecks bool
-	// MaxListeners is the maximum number of ports of one Service; 0 means 100.
-	MaxListeners int
 	// CrossNamespaceGroups permits Services to share load balancers of other namespaces.
 	CrossNamespaceGroups bool
 }
@@ -34,6 +32,5 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Options = o.WithDefaults()
 	o.Class = cmp.Or(o.Class, DefaultClass)
-	o.MaxListeners = cmp.Or(o.MaxListeners, defaultMaxListeners)
 	return o
 }

@@ -55,7 +55,7 @@ func (t *translation) listenerPorts(m *member) []*port {
 	switch {
 	case m.Oversized && t.shared:
 		// The existing listeners of the first ports stay. The Service may be over another limit, and have fewer ports.
-		specPorts = specPorts[:min(len(specPorts), t.opt.MaxListeners)]
+		specPorts = specPorts[:min(len(specPorts), assemble.DefaultMaxListeners)]
 	case m.Oversized:
 		return nil
 	}
