@@ -107,7 +107,9 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 		Labels: labels, Annotations: annotations,
 	}
 	if t.RulesByAddress {
-		r.Clients = t.clients(g)
+		if r.Clients = t.clients(g); !t.fitsClientLimit(a, len(r.Clients.Ranges)) {
+			return nil
+		}
 	}
 	g.Binding = assemble.NewBinding(r)
 	return &g.TargetGroup
