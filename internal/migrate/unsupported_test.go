@@ -12,7 +12,7 @@ import (
 func TestEachAnnotationIsTranslatedOrReported(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, row := range settings.IngressRows() {
+	for _, row := range settings.IngressAnnotations.Rows() {
 		known[row.Key] = true
 		isUntranslated := untranslatedAnnotations[row.Key] != ""
 		if (annotationTranslations[row.Key] != "") == isUntranslated {

@@ -21,7 +21,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 }
 
 func TestAnnotationRowsAreComplete(t *testing.T) {
-	for _, r := range append(settings.IngressRows(), settings.ServiceAnnotations.Rows()...) {
+	for _, r := range append(settings.IngressAnnotations.Rows(), settings.ServiceAnnotations.Rows()...) {
 		if _, ok := mergeTexts[r.Merge]; !ok {
 			t.Errorf("%s: merge rule %q has no description", r.Key, r.Merge)
 		}

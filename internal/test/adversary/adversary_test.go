@@ -136,18 +136,18 @@ func failureSubject(failure string) string {
 // and that the grammar writes each annotation, each class parameter and each kind of object.
 func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 	t.Parallel()
-	for _, r := range settings.IngressRows() {
+	for _, r := range settings.IngressAnnotations.Rows() {
 		c := choiceFor(r)
 		if len(c.validValues) == 0 || len(c.invalidValues) == 0 {
 			t.Errorf("%s has no values", r.Key)
 		}
 	}
 	for key := range annotationChoices {
-		if !slices.ContainsFunc(settings.IngressRows(), func(r settings.Row) bool { return r.Key == key }) {
+		if !slices.ContainsFunc(settings.IngressAnnotations.Rows(), func(r settings.Row) bool { return r.Key == key }) {
 			t.Errorf("there is no annotation %s", key)
 		}
 	}
-	g := &grammar{Rand: rand.New(rand.NewPCG(1, 1)), access: classOwner, rows: settings.IngressRows()}
+	g := &grammar{Rand: rand.New(rand.NewPCG(1, 1)), access: classOwner, rows: settings.IngressAnnotations.Rows()}
 	written := writtenServiceAnnotations(g)
 	for _, r := range settings.ServiceAnnotations.Rows() {
 		head, _, _ := strings.Cut(r.Key, "<")
@@ -178,7 +178,7 @@ func TestGrammarCoversAllAnnotationsAndKinds(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range settings.IngressRows() {
+	for _, r := range settings.IngressAnnotations.Rows() {
 		head, _, _ := strings.Cut(r.Key, "<")
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(k string) bool { return strings.HasPrefix(k, annotationPrefix+head) }) {
 			t.Errorf("annotation %s is never written", r.Key)

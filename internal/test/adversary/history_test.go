@@ -45,7 +45,7 @@ func historyOf(seed uint64) history {
 	if r.IntN(8) == 0 {
 		h.deniedRead = optionalReads[r.IntN(len(optionalReads))]
 	}
-	g := &grammar{Rand: r, access: h.access, rows: settings.IngressRows()}
+	g := &grammar{Rand: r, access: h.access, rows: settings.IngressAnnotations.Rows()}
 	n := 4 + r.IntN(12)
 	for range scenarios()[h.scenario] {
 		h.acts = append(h.acts, r.IntN(n+1))

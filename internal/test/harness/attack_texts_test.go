@@ -39,7 +39,7 @@ func ingressWithValues(t *testing.T, value string, keys ...string) string {
 func TestDisguisedValuesAreQuoted(t *testing.T) {
 	t.Parallel()
 	var keys []string
-	for _, row := range settings.IngressRows() {
+	for _, row := range settings.IngressAnnotations.Rows() {
 		if row.Key != "group.name" && row.Key != "target-type" {
 			keys = append(keys, row.Key)
 		}

@@ -18,9 +18,9 @@ import (
 // Label is a label of a Kubernetes object.
 type Label struct{ Key, Value string }
 
-// ReadSecret reads a Secret with get, and returns it if it has the label SecretLabel. Otherwise, or if the Secret does
+// readSecret reads a Secret with get, and returns it if it has the label SecretLabel. Otherwise, or if the Secret does
 // not exist, it calls fault with the reason and returns false.
-func (o Options) ReadSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
+func (o Options) readSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		// get is not called, because the client of the API server rejects names with a slash.
 		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not a valid name of a Secret", name), fmt.Sprintf("set the name of a Secret in namespace %q", namespace))
@@ -38,15 +38,26 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 	return s, true
 }
 
-// ClientCredentials returns the client ID and the client secret for OpenID Connect from a Secret. ok is false if the
-// Secret lacks one of the keys.
-func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
+// ReadClientSecret returns the client ID and the client secret for OpenID Connect in a Secret, which it reads with get. If
+// the Secret cannot be used, it is reported at the origin that names it, and ok is false.
+func (b *Builder) ReadClientSecret(namespace, name string, at finding.Origin, get func(namespace, name string) (*corev1.Secret, bool)) (id, secret model.Secret, ok bool) {
+	fault := func(reason finding.Reason, message, fix string) {
+		b.Found.Add(finding.Finding{
+			Object: at.Object, Field: at.Field, Reason: reason,
+			Message: message + "; an existing rule stays unchanged, and requests for a new rule are answered with 503", Fix: fix, Blocks: finding.BlocksRule,
+		})
+	}
+	s, ok := b.readSecret(namespace, name, get, fault)
+	if !ok {
+		return "", "", false
+	}
 	rawID, hasID := s.Data["clientID"]
 	if !hasID {
 		rawID, hasID = s.Data["clientId"]
 	}
 	rawSecret, hasSecret := s.Data["clientSecret"]
 	if !hasID || !hasSecret {
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %q needs the keys clientID and clientSecret", namespace+"/"+name), "add the keys")
 		return "", "", false
 	}
 	// A Secret that was created from files may have a newline at the end of a value, which is not part of the credential.
@@ -160,7 +171,7 @@ func (b *Builder) reportTooManySecrets(s TLSSecret) {
 // nil.
 func (o Options) parseTLSSecret(s TLSSecret, found *finding.List, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
 	fault := s.faultReporter(found)
-	secret, ok := o.ReadSecret(s.Namespace, s.Name, get, fault)
+	secret, ok := o.readSecret(s.Namespace, s.Name, get, fault)
 	if !ok {
 		return nil
 	}

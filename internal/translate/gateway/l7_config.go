@@ -13,7 +13,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -134,7 +133,7 @@ func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at fin
 }
 
 func (t ruleConfigBuilder) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOIDCConfig, at finding.Origin) {
-	id, secret, ok := t.readClientSecret(c.Secret.Name, at)
+	id, secret, ok := t.ReadClientSecret(at.Object.Namespace, c.Secret.Name, at, t.readSecret)
 	out.authenticationHeld = out.authenticationHeld || !ok
 	out.authentication = model.AuthOIDC{
 		AuthCommon: authCommon(c.OnUnauthenticatedRequest, c.Scope, c.SessionCookieName, c.SessionTimeout, c.AuthenticationRequestExtraParams),
@@ -160,24 +159,6 @@ func valueOr[T any](v *T, def T) T {
 		return def
 	}
 	return *v
-}
-
-// readClientSecret returns the client id and the client secret in a Secret of the namespace of the route. If the Secret
-// cannot be used, it is reported and ok is false.
-func (t ruleConfigBuilder) readClientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
-	namespace := at.Object.Namespace
-	fault := func(reason finding.Reason, message, fix string) {
-		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Message: message + "; an existing rule stays unchanged, and requests for a new rule are answered with 503", Fix: fix, Blocks: finding.BlocksRule})
-	}
-	s, ok := t.opt.ReadSecret(namespace, name, t.readSecret, fault)
-	if !ok {
-		return "", "", false
-	}
-	id, secret, ok = assemble.ClientCredentials(s)
-	if !ok {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %q needs the keys clientID and clientSecret", namespace+"/"+name), "add the keys")
-	}
-	return id, secret, ok
 }
 
 // readSecret reads a Secret through the view, so that a change of the Secret starts a new translation.

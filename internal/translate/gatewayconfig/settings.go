@@ -1,9 +1,7 @@
 package gatewayconfig
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,37 +185,15 @@ func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.Subn
 	}
 
 	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, settings.ParseString)
-	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, addressParser("IPv4", netip.Addr.Is4))
-	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, addressParser("IPv6", netip.Addr.Is6))
-	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, parseSourceNATPrefix)
+	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, settings.ParseIPv4)
+	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, settings.ParseIPv6)
+	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, settings.ParseSourceNATPrefix)
 	if prefixes.Set {
 		out.SourceNAT = settings.NewOpt("on", at)
 		if slices.ContainsFunc(prefixes.Value, func(p string) bool { return p != settings.AutoAssigned }) {
 			out.SourceNATPrefixes = prefixes
 		}
 	}
-}
-
-// addressParser returns a parser for addresses of one address family, in the form that AWS uses. name is the name of the
-// family in messages.
-func addressParser(name string, family func(netip.Addr) bool) func(string) (string, error) {
-	return func(s string) (string, error) {
-		a, err := netip.ParseAddr(s)
-		if err != nil || !family(a) || a.Zone() != "" {
-			return "", errors.New("is not an " + name + " address")
-		}
-		return a.String(), nil
-	}
-}
-
-func parseSourceNATPrefix(s string) (string, error) {
-	if s == settings.AutoAssigned {
-		return s, nil
-	}
-	if p, err := netip.ParsePrefix(s); err != nil || !p.Addr().Is6() || p.Bits() != 80 {
-		return "", errors.New("is neither an IPv6 range of 80 bits nor " + settings.AutoAssigned)
-	}
-	return s, nil
 }
 
 // valuesOfAll returns the values of a field in all entries, or none. A field that only some of the entries set is a fault.

@@ -9,7 +9,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -118,7 +117,7 @@ func (t authBuilder) oidcActions(m *member, s settings.Auth, common model.AuthCo
 	}
 	c := s.OIDC.Value
 	common.ExtraParams = c.AuthenticationRequestExtraParams
-	id, secret, ok := t.readClientSecret(m, s.OIDC)
+	id, secret, ok := t.ReadClientSecret(m.Ref.Namespace, c.SecretName, s.OIDC.Origin, t.readSecret)
 	if !ok {
 		return nil, false
 	}
@@ -126,26 +125,6 @@ func (t authBuilder) oidcActions(m *member, s settings.Auth, common model.AuthCo
 		AuthCommon: common, Issuer: c.Issuer, AuthorizationEndpoint: c.AuthorizationEndpoint, TokenEndpoint: c.TokenEndpoint,
 		UserInfoEndpoint: c.UserInfoEndpoint, ClientID: id, ClientSecret: secret,
 	}}, true
-}
-
-// readClientSecret returns the client id and the client secret from a Secret in the namespace of the Ingress.
-func (t authBuilder) readClientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
-	name := o.Value.SecretName
-	fault := func(reason finding.Reason, message, fix string) {
-		t.Found.Add(finding.Finding{
-			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason,
-			Message: message + "; an existing rule stays unchanged, and requests for a new rule are answered with 503", Fix: fix, Blocks: finding.BlocksRule,
-		})
-	}
-	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.readSecret, fault)
-	if !ok {
-		return "", "", false
-	}
-	id, secret, ok = assemble.ClientCredentials(s)
-	if !ok {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s needs the keys clientID and clientSecret", m.Ref.Namespace, name), "add the keys")
-	}
-	return id, secret, ok
 }
 
 // readSecret reads a Secret through the view, so that a change of the Secret starts a new translation.

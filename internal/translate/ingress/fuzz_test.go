@@ -19,12 +19,12 @@ import (
 // FuzzOneMemberNeverStopsTheOther checks, for any settings of one member, that the translation does not panic and that the
 // other member is served.
 func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
-	for i := range settings.IngressRows() {
+	for i := range settings.IngressAnnotations.Rows() {
 		f.Add(i, "web", "x", "/", i%4)
 		f.Add(i, "HTTP-80", "", "/a*", i%4)
 		f.Add(i, "web.80", "1", "", i%4)
 	}
-	rows := settings.IngressRows()
+	rows := settings.IngressAnnotations.Rows()
 	types := []networkingv1.PathType{networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific, "Odd"}
 	f.Fuzz(func(t *testing.T, row int, name, value, path string, kind int) {
 		if row < 0 || row >= len(rows) || kind < 0 || kind >= len(types) || path != "" && path[0] != '/' {

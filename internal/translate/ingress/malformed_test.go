@@ -86,7 +86,7 @@ var freeTextAnnotations = []string{
 
 func TestMalformedAnnotationsAreReportedOnceWithTheirForm(t *testing.T) {
 	keys := slices.Collect(maps.Keys(malformedAnnotations))
-	for _, r := range settings.IngressRows() {
+	for _, r := range settings.IngressAnnotations.Rows() {
 		head, _, open := strings.Cut(r.Key, "<")
 		i := slices.IndexFunc(keys, func(k string) bool { return k == r.Key || open && strings.HasPrefix(k, head) })
 		if i < 0 {

@@ -15,10 +15,6 @@ type retainedBuilder struct{ *translation }
 // retainPrevious holds the existing rules of Ingresses that have the finalizer of the stack but are not accepted.
 func (t retainedBuilder) retainPrevious() {
 	for _, m := range t.previousIngresses {
-		m.Ports = m.set.ListenPorts.Value
-		if len(m.Ports) == 0 {
-			m.Ports = certificateBuilder(t).defaultPorts(m)
-		}
 		t.retainMember(m)
 	}
 }

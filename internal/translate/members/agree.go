@@ -187,15 +187,8 @@ func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason fin
 	})
 }
 
-// quoted returns the value of a setting in quotes, for messages, cut to 300 bytes.
-func quoted(v any) string {
-	const most = 300
-	text := fmt.Sprint(v)
-	if len(text) > most {
-		text = text[:most] + "..."
-	}
-	return fmt.Sprintf("%q", text)
-}
+// quoted returns the value of a setting in quotes, for messages, with at most 300 characters.
+func quoted(v any) string { return fmt.Sprintf("%q", finding.Truncate(fmt.Sprint(v), 300)) }
 
 // Equal compares values with ==.
 func Equal[T comparable](a, b T) bool { return a == b }

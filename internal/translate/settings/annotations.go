@@ -36,9 +36,6 @@ func documentedRows[S any](table []row[S]) []Row {
 // Rows returns the rows of all annotations in the order of the reference page.
 func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
 
-// IngressRows returns the rows of all annotations of Ingresses in the order of the reference page.
-func IngressRows() []Row { return IngressAnnotations.Rows() }
-
 // Advice returns findings about probable mistakes in the annotations of an object: keys that have no effect, and values that
 // probably mean something other than the user intended.
 func (a Annotations) Advice(annotations map[string]string, object finding.Ref) finding.List {

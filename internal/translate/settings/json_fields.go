@@ -50,7 +50,7 @@ func (a Annotations) unknownFields(annotations map[string]string) []unknownField
 		}
 		collectUnknownFields(raw, shape, "", func(field, meant string) {
 			if len(out) < maxUnknownFields {
-				out = append(out, unknownField{Annotation: k, Field: shortValue(field), Suggestion: meant})
+				out = append(out, unknownField{Annotation: k, Field: finding.TruncateValue(field), Suggestion: meant})
 			}
 		})
 	}

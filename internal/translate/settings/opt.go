@@ -132,15 +132,7 @@ func NonNilFaults(checks ...*Fault) []Fault {
 
 // invalidValue returns the error err of a parser with the value raw before it. A long value is shortened.
 func invalidValue(raw string, err error) error {
-	return fmt.Errorf("%s: %w", quoteValue(shortValue(raw)), err)
-}
-
-// shortValue shortens a value of a user to 80 characters.
-func shortValue(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:77]) + "..."
-	}
-	return s
+	return fmt.Errorf("%s: %w", quoteValue(finding.TruncateValue(raw)), err)
 }
 
 // quoteValue returns a value in double quotes, or in backquotes if the value itself has double quotes, as in JSON.

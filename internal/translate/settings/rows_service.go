@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"net/netip"
-
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -78,16 +76,16 @@ func serviceNetworkRows() []row[LoadBalancerService] {
 			read: valueReader(ParseList, func(in *LoadBalancerService) *Opt[[]string] { return &in.ElasticAddresses })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-private-ipv4-addresses", Type: "list", Merge: mergeOne,
 			Doc: "IPv4 addresses, one within each subnet, in any order. Only with scheme internal, and only when the load balancer is created."},
-			read: valueReader(addressListParser("IPv4", netip.Addr.Is4), func(in *LoadBalancerService) *Opt[[]string] { return &in.PrivateIPv4 })},
+			read: valueReader(listParser(ParseIPv4), func(in *LoadBalancerService) *Opt[[]string] { return &in.PrivateIPv4 })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-ipv6-addresses", Type: "list", Merge: mergeOne,
 			Doc: "IPv6 addresses, one within each subnet, in any order. Only with address type dualstack."},
-			read: valueReader(addressListParser("IPv6", func(a netip.Addr) bool { return a.Is6() && !a.Is4In6() }), func(in *LoadBalancerService) *Opt[[]string] { return &in.IPv6 })},
+			read: valueReader(listParser(ParseIPv6), func(in *LoadBalancerService) *Opt[[]string] { return &in.IPv6 })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-enable-prefix-for-ipv6-source-nat", Type: "on, off", Default: "off", Merge: mergeOne,
 			Doc: "Whether the load balancer has source NAT prefixes, which UDP clients with IPv6 addresses need. Only with address type dualstack."},
 			read: valueReader(parseOnOff, func(in *LoadBalancerService) *Opt[string] { return &in.SourceNAT })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-source-nat-ipv6-prefixes", Type: "list", Default: "chosen by AWS", Merge: mergeOne,
 			Doc: "Source NAT prefixes, one for each subnet, in the order of the subnets: an IPv6 /80 range within the subnet, or auto_assigned."},
-			read: valueReader(parseSourceNATPrefixes, func(in *LoadBalancerService) *Opt[[]string] { return &in.SourceNATPrefixes })},
+			read: valueReader(listParser(ParseSourceNATPrefix), func(in *LoadBalancerService) *Opt[[]string] { return &in.SourceNATPrefixes })},
 	}
 }
 

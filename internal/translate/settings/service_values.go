@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // parseOnOff parses a value that is "on" or "off".
@@ -59,24 +61,38 @@ func parsePortNumbers(raw string) ([]int32, error) {
 	for _, item := range items {
 		n, err := strconv.ParseInt(item, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a port number", quoteValue(shortValue(item)))
+			return nil, fmt.Errorf("%s is not a port number", quoteValue(finding.TruncateValue(item)))
 		}
 		out = append(out, int32(n))
 	}
 	return out, nil
 }
 
-// addressListParser returns a parser for a list of addresses of one address family. The function of reports whether an
-// address belongs to the family. The parser returns the addresses in canonical form.
-func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
+// ParseIPv4 parses an IPv4 address, and returns it in canonical form.
+func ParseIPv4(raw string) (string, error) { return parseAddress(raw, "IPv4", netip.Addr.Is4) }
+
+// ParseIPv6 parses an IPv6 address that is not an IPv4 address mapped to IPv6, and returns it in canonical form.
+func ParseIPv6(raw string) (string, error) {
+	return parseAddress(raw, "IPv6", func(a netip.Addr) bool { return a.Is6() && !a.Is4In6() })
+}
+
+func parseAddress(raw, family string, of func(netip.Addr) bool) (string, error) {
+	a, err := netip.ParseAddr(raw)
+	if err != nil || !of(a) || a.Zone() != "" {
+		return "", errors.New("is not an " + family + " address")
+	}
+	return a.String(), nil
+}
+
+// listParser returns a parser for a list whose items parse parses.
+func listParser(parse func(string) (string, error)) func(string) ([]string, error) {
 	return func(raw string) ([]string, error) {
 		items, _ := ParseList(raw)
 		for i, item := range items {
-			a, err := netip.ParseAddr(item)
-			if err != nil || !of(a) || a.Zone() != "" {
-				return nil, fmt.Errorf("%s is not an %s address", quoteValue(shortValue(item)), family)
+			var err error
+			if items[i], err = parse(item); err != nil {
+				return nil, fmt.Errorf("%s %w", quoteValue(finding.TruncateValue(item)), err)
 			}
-			items[i] = a.String()
 		}
 		return items, nil
 	}
@@ -85,14 +101,10 @@ func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]
 // AutoAssigned is a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// parseSourceNATPrefixes parses a list whose items are IPv6 /80 ranges or AutoAssigned, and returns the items unchanged.
-func parseSourceNATPrefixes(raw string) ([]string, error) {
-	items, _ := ParseList(raw)
-	for _, item := range items {
-		p, err := netip.ParsePrefix(item)
-		if item != AutoAssigned && (err != nil || !p.Addr().Is6() || p.Bits() != 80) {
-			return nil, fmt.Errorf("%s is neither %s nor an IPv6 /80 range such as 2001:db8:1:2:3::/80", quoteValue(shortValue(item)), AutoAssigned)
-		}
+// ParseSourceNATPrefix accepts an IPv6 /80 range or AutoAssigned, and returns it unchanged.
+func ParseSourceNATPrefix(raw string) (string, error) {
+	if p, err := netip.ParsePrefix(raw); raw != AutoAssigned && (err != nil || !p.Addr().Is6() || p.Bits() != 80) {
+		return "", errors.New("is neither " + AutoAssigned + " nor an IPv6 /80 range such as 2001:db8:1:2:3::/80")
 	}
-	return items, nil
+	return raw, nil
 }
