@@ -16,6 +16,9 @@ import (
 // it.
 const ClassAnnotation = "kubernetes.io/ingress.class"
 
+// DefaultClassAnnotation is the annotation that marks, with the value "true", an IngressClass as default class.
+const DefaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
+
 // IngressControllerName is the spec.controller of the IngressClasses of this controller.
 const IngressControllerName = "ingress.k8s.aws/alb"
 

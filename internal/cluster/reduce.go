@@ -20,11 +20,10 @@ import (
 
 // Prefixes of the annotations that the controller reads, and other annotations that it reads.
 const (
-	annotationPrefix       = "alb.ingress.kubernetes.io/"
-	servicePrefix          = "service.beta.kubernetes.io/"
-	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
-	podENIAnnotation       = "vpc.amazonaws.com/pod-eni" // the network interfaces of a pod that has its own security groups
-	quicAnnotation         = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
+	annotationPrefix = "alb.ingress.kubernetes.io/"
+	servicePrefix    = "service.beta.kubernetes.io/"
+	podENIAnnotation = "vpc.amazonaws.com/pod-eni" // the network interfaces of a pod that has its own security groups
+	quicAnnotation   = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 )
 
 // largeAnnotationBytes is the length in bytes above which Reduce retains an annotation of an Ingress or Gateway that the
@@ -49,7 +48,7 @@ func Reduce(obj Object, quicEnv string) Object {
 			return isIngressAnnotation(k) || isMistypedPrefix(k, annotationPrefix) || k == ClassAnnotation || k == naming.AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotationBytes && k != corev1.LastAppliedConfigAnnotation
 		})
 	case *networkingv1.IngressClass:
-		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
+		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == DefaultClassAnnotation })
 	case *elbv2.IngressClassParams:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
 	case *corev1.Service:

@@ -47,7 +47,7 @@ func TestUnusedFieldsAreNoEvent(t *testing.T) {
 			}},
 		"IngressClass": {&networkingv1.IngressClass{ObjectMeta: meta("", "c")},
 			map[string]func(Object){
-				"default":    set(defaultClassAnnotation, "true"),
+				"default":    set(DefaultClassAnnotation, "true"),
 				"controller": func(o Object) { o.(*networkingv1.IngressClass).Spec.Controller = "x" },
 			},
 			map[string]func(Object){"label": label, "annotation": set("a", "b")}},

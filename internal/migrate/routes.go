@@ -150,7 +150,7 @@ func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) stri
 func replaceEmptyForwards(actions []model.Action) []model.Action {
 	for i, a := range actions {
 		f, ok := a.(model.Forward)
-		if ok && !slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
+		if ok && f.AreWeightsZero() {
 			actions[i] = model.FixedResponse{Status: "503", ContentType: "text/plain"}
 		}
 	}

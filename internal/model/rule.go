@@ -191,6 +191,11 @@ func ForwardedTargetGroups(actions []Action) []WeightedGroup {
 	return nil
 }
 
+// AreWeightsZero reports whether all target groups of a forward have weight 0.
+func (f Forward) AreWeightsZero() bool {
+	return !slices.ContainsFunc(f.Groups, func(g WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 })
+}
+
 // WithReplacedTargetGroups returns a copy of the actions in which each reference ref to a target group is replaced by
 // replace(ref).
 func WithReplacedTargetGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {

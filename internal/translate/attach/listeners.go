@@ -75,7 +75,7 @@ func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKin
 	}
 	var foreign Problem
 	for _, k := range l.AllowedRoutes.Kinds {
-		if (isForeignAPIGroup(k.Group) || !add(cluster.Kind(k.Kind))) && foreign.Reason == "" {
+		if (IsForeignAPIGroup(k.Group) || !add(cluster.Kind(k.Kind))) && foreign.Reason == "" {
 			foreign = Problem{string(gatewayv1.ListenerReasonInvalidRouteKinds), fmt.Sprintf(
 				"allowedRoutes.kinds names %q, which this load balancer cannot serve; the kind is left out, and a listener without any other kind is not served; use kinds from %s", k.Kind, joinStrings(e.servedRouteKinds))}
 		}

@@ -73,7 +73,7 @@ func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 // attachByParent calls attach for each listener that a parentRef selects. It reports whether the parentRef names the Gateway
 // or one of its ListenerSets.
 func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace string, attach func(int) attachResult) (RouteParent, bool) {
-	if isForeignAPIGroup(ref.Group) {
+	if IsForeignAPIGroup(ref.Group) {
 		return RouteParent{}, false
 	}
 	key := cluster.ParentRef(namespace, ref)

@@ -21,7 +21,7 @@ func (e *evaluation) loadSets() {
 	for _, s := range cluster.List[*gatewayv1.ListenerSet](e.view, cluster.Query{
 		Kind: cluster.KindListenerSet, Index: cluster.ListenerSetByGateway, Value: gw.Namespace + "/" + gw.Name,
 	}) {
-		if isForeignAPIGroup(s.Spec.ParentRef.Group) || cluster.ListenerSetParentRef(s).Kind != cluster.KindGateway {
+		if IsForeignAPIGroup(s.Spec.ParentRef.Group) || cluster.ListenerSetParentRef(s).Kind != cluster.KindGateway {
 			continue
 		}
 		e.out.Sets = append(e.out.Sets, ListenerSet{Object: s, Accepted: e.isNamespaceSelected(allowed, s.Namespace)})
@@ -37,9 +37,9 @@ func compareAge(a, b metav1.Object) int {
 	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
 }
 
-// isForeignAPIGroup reports whether g, the group of a reference, is another API group than that of the Gateway API. If g is
+// IsForeignAPIGroup reports whether g, the group of a reference, is another API group than that of the Gateway API. If g is
 // nil or empty, it means the Gateway API.
-func isForeignAPIGroup(g *gatewayv1.Group) bool {
+func IsForeignAPIGroup(g *gatewayv1.Group) bool {
 	return g != nil && *g != "" && *g != gatewayv1.GroupName
 }
 

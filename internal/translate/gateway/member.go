@@ -57,7 +57,7 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 		})
 	case gw.DeletionTimestamp != nil:
 		if claimed {
-			l.movedAway = class != nil && !gatewayconfig.IsServedClass(class, gw) && f.massRemoval(v, gw) == nil
+			l.movedAway = class != nil && !gatewayconfig.IsOwnClass(class) && f.massRemoval(v, gw) == nil
 			l.setLeaving(v, id, class)
 		}
 	case class == nil:
@@ -148,8 +148,7 @@ func (c gatewaysOfSameClass) EditedByUser(o cluster.Object) bool {
 
 // SelectsOtherController implements ownership.ControllerSelector.
 func (c gatewaysOfSameClass) SelectsOtherController(o cluster.Object) bool {
-	_, ours := gatewayconfig.StackKind(c.view, o.(*gwv1.Gateway))
-	return !ours
+	return !gatewayconfig.IsOwnClass(gatewayconfig.ClassOf(c.view, o.(*gwv1.Gateway)))
 }
 
 // changedControllerByEdit reports whether a user moved the Gateway to another controller by editing its class name. The

@@ -71,8 +71,7 @@ func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	if gw == nil || gw.DeletionTimestamp != nil {
 		return false
 	}
-	_, ours := gatewayconfig.StackKind(v, gw)
-	return ours
+	return gatewayconfig.IsOwnClass(gatewayconfig.ClassOf(v, gw))
 }
 
 // previousControllers returns the controller names under which this controller may have written statuses for a Gateway

@@ -28,18 +28,14 @@ func usersOfConfiguration(v *cluster.View, namespace, name string) configuration
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
 		Kind: cluster.KindGatewayClass, Index: cluster.GatewayClassByConfiguration, Value: namespace + "/" + name})
 	out.class = slices.ContainsFunc(classes, func(c *gwv1.GatewayClass) bool {
-		return isOwnClass(c) && c.Spec.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration)
+		return gatewayconfig.IsOwnClass(c) && c.Spec.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration)
 	})
 	gateways := cluster.List[*gwv1.Gateway](v, cluster.Query{
 		Kind: cluster.KindGateway, Namespace: namespace, Index: cluster.GatewayByConfiguration, Value: name})
 	out.gateway = slices.ContainsFunc(gateways, func(gw *gwv1.Gateway) bool {
-		return gw.Spec.Infrastructure.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration) && isOwnClass(gatewayconfig.ClassOf(v, gw))
+		return gw.Spec.Infrastructure.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration) && gatewayconfig.IsOwnClass(gatewayconfig.ClassOf(v, gw))
 	})
 	return out
-}
-
-func isOwnClass(class *gwv1.GatewayClass) bool {
-	return class != nil && slices.Contains(gatewayconfig.Controllers, class.Spec.ControllerName)
 }
 
 func loadBalancerConfigPatches(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []cluster.Patch {
@@ -130,7 +126,7 @@ func isAttached(v *cluster.View, route cluster.Object) bool {
 			return false
 		}
 		gw, ok := cluster.Get[*gwv1.Gateway](v, ref.Kind, ref.Namespace, ref.Name)
-		return ok && isOwnClass(gatewayconfig.ClassOf(v, gw))
+		return ok && gatewayconfig.IsOwnClass(gatewayconfig.ClassOf(v, gw))
 	})
 }
 

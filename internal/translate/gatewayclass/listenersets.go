@@ -72,9 +72,9 @@ func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster
 // finalizer of this controller.
 func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	p := cluster.ListenerSetParentRef(set)
-	if group := set.Spec.ParentRef.Group; group != nil && *group != "" && *group != gwv1.GroupName || p.Kind != cluster.KindGateway {
+	if attach.IsForeignAPIGroup(set.Spec.ParentRef.Group) || p.Kind != cluster.KindGateway {
 		return false
 	}
 	gw, ok := cluster.Get[*gwv1.Gateway](v, p.Kind, p.Namespace, p.Name)
-	return ok && (len(ownership.ClaimedStacks(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
+	return ok && (len(ownership.ClaimedStacks(v, gw)) > 0 || gatewayconfig.IsOwnClass(gatewayconfig.ClassOf(v, gw)))
 }

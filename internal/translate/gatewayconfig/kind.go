@@ -1,6 +1,8 @@
 package gatewayconfig
 
 import (
+	"slices"
+
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -32,10 +34,9 @@ func StackKindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Ki
 	return "", false
 }
 
-// IsServedClass reports whether the class of a Gateway belongs to this controller.
-func IsServedClass(class *gwv1.GatewayClass, gw *gwv1.Gateway) bool {
-	_, ours := StackKindFor(class.Spec.ControllerName, gw)
-	return ours
+// IsOwnClass reports whether a GatewayClass exists and belongs to this controller. class is nil if it does not exist.
+func IsOwnClass(class *gwv1.GatewayClass) bool {
+	return class != nil && slices.Contains(Controllers, class.Spec.ControllerName)
 }
 
 // kindByProtocols returns the kind of stack that the protocol of the first listener of a Gateway needs.

@@ -152,7 +152,7 @@ func (t *translation) buildForward(m *member, a settings.Action, at finding.Orig
 		}
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: target.Weight})
 	}
-	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
+	if ok && len(out.Groups) > 1 && out.AreWeightsZero() {
 		t.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 503"))
 	}
 	return out, service, ok

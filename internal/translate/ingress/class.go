@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	controllerName         = cluster.IngressControllerName
-	classAnnotation        = cluster.ClassAnnotation
-	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
-	albClass               = "alb"
-	paramsAPIGroup         = "elbv2.k8s.aws"
-	paramsKind             = "IngressClassParams"
-	classNameField         = "spec.ingressClassName"
-	defaultClassField      = "spec.ingressClassName (default class)"
+	controllerName    = cluster.IngressControllerName
+	classAnnotation   = cluster.ClassAnnotation
+	albClass          = "alb"
+	paramsAPIGroup    = "elbv2.k8s.aws"
+	paramsKind        = "IngressClassParams"
+	classNameField    = "spec.ingressClassName"
+	defaultClassField = "spec.ingressClassName (default class)"
 )
 
 // classification reports whether this controller serves an Ingress, and has the class parameters of the Ingress. If there is
@@ -73,7 +72,7 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 	var defaults []*networkingv1.IngressClass
 	ours := false
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
-		if c.Annotations[defaultClassAnnotation] == "true" {
+		if c.Annotations[cluster.DefaultClassAnnotation] == "true" {
 			defaults = append(defaults, c)
 			ours = ours || c.Spec.Controller == controllerName
 		}

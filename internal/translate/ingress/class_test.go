@@ -13,12 +13,12 @@ func TestClassify(t *testing.T) {
 	class := func(name, controller string, isDefault bool) *networkingv1.IngressClass {
 		c := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressClassSpec{Controller: controller}}
 		if isDefault {
-			c.Annotations = map[string]string{defaultClassAnnotation: "true"}
+			c.Annotations = map[string]string{cluster.DefaultClassAnnotation: "true"}
 		}
 		return c
 	}
 	yes := class("x", controllerName, true)
-	yes.Annotations[defaultClassAnnotation] = "yes"
+	yes.Annotations[cluster.DefaultClassAnnotation] = "yes"
 	const none = "-"
 	for name, c := range map[string]struct {
 		flag, annotation, class string

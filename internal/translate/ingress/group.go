@@ -160,7 +160,7 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	for _, p := range cluster.List[*v1beta1.IngressClassParams](v, cluster.Query{Kind: cluster.KindIngressClassParams, Index: cluster.ParamsByGroupName, Value: id.Name}) {
 		for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass, Index: cluster.ClassByParams, Value: p.Name}) {
 			all = append(all, by(cluster.IngressByClass, c.Name)...)
-			if c.Annotations[defaultClassAnnotation] == "true" {
+			if c.Annotations[cluster.DefaultClassAnnotation] == "true" {
 				all = append(all, by(cluster.IngressByClass, "")...)
 			}
 		}

@@ -77,7 +77,7 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 		ok = ok && found
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: new(to.Weight)})
 	}
-	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
+	if ok && len(out.Groups) > 1 && out.AreWeightsZero() {
 		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, "new connections are closed"))
 	}
 	return out, ok

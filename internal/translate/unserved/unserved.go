@@ -35,10 +35,8 @@ const (
 	// maxObjects is the maximum number of objects about which a fault of their class is reported, for each class.
 	maxObjects = 20
 
-	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
-	albPrefix              = "alb.ingress.kubernetes.io/"
-	typeAnnotation         = settings.ServicePrefix + "aws-load-balancer-type"
-	targetTypeAnnotation   = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
+	typeAnnotation       = settings.ServicePrefix + "aws-load-balancer-type"
+	targetTypeAnnotation = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
 // Items returns a reference to the object if there is a finding about it, and nothing otherwise.
@@ -158,11 +156,11 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 		return nil
 	}
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
-		if c.Annotations[defaultClassAnnotation] == "true" {
+		if c.Annotations[cluster.DefaultClassAnnotation] == "true" {
 			return nil
 		}
 	}
-	return finding.List{notServedFinding(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is created, although the Ingress has annotations "+albPrefix+"…",
+	return finding.List{notServedFinding(ing, "spec.ingressClassName", "no class is named, and no class is the default; nothing is created, although the Ingress has annotations "+settings.Prefix+"…",
 		"use a class with spec.controller "+cluster.IngressControllerName+", or mark one as default")}
 }
 
@@ -170,7 +168,7 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 // tenant can create any number of Gateways whose class does not exist, and each change would enqueue all of them.
 func gatewayClasses(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
-		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {
+		if gatewayconfig.IsOwnClass(c) {
 			out = append(out, c.Name)
 		}
 	}
@@ -180,7 +178,7 @@ func gatewayClasses(v *cluster.View) (out []string) {
 // hasALBAnnotations reports whether an Ingress has annotations that only this controller reads.
 func hasALBAnnotations(ing *networkingv1.Ingress) bool {
 	for key := range ing.Annotations {
-		if strings.HasPrefix(key, albPrefix) {
+		if strings.HasPrefix(key, settings.Prefix) {
 			return true
 		}
 	}

@@ -206,8 +206,7 @@ func (r *Status) routeEntries(i int) []gwv1.RouteParentStatus {
 // sortedEdits sorts patches by their objects.
 func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	slices.SortStableFunc(all, func(a, b cluster.Patch) int {
-		x, y := a.(cluster.StatusEdit).Ref, b.(cluster.StatusEdit).Ref
-		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+		return a.(cluster.StatusEdit).Ref.Compare(b.(cluster.StatusEdit).Ref)
 	})
 	return all
 }
