@@ -220,3 +220,23 @@ func TestNamedTargetGroupsOfANamespaceAreLimited(t *testing.T) {
 		t.Errorf("%d rules are held, %d findings, %d questions", held, reported, asked)
 	}
 }
+
+// TestSeveralTargetGroupsNeedTheFeatureGate checks that a rule and a listener with several target groups are held if feature
+// gate WeightedTargetGroups is off.
+func TestSeveralTargetGroupsNeedTheFeatureGate(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		opt := gateway.Options{Options: assemble.Options{Cluster: "rig", NoWeightedTargetGroups: off}}
+		for kind, name := range map[model.Kind]string{model.ALBGateway: "edge", model.NLBGateway: "net"} {
+			stack, found := enginetest.Translate(t, gateway.New(kind, opt), enginetest.LoadObjects(t, repeatedBackends), model.StackID{Kind: kind, Namespace: "a", Name: name}, nil)
+			l := stack.LoadBalancer.Listeners[0]
+			held := l.DefaultHeld
+			if len(l.Rules) > 0 {
+				held = l.Rules[0].Held
+			}
+			reported := slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.FeatureDisabled })
+			if (held != 0) != off || reported != off {
+				t.Errorf("%s, gate is off: %t; held is %s, findings %v", kind, off, held, found)
+			}
+		}
+	}
+}

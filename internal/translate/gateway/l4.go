@@ -144,13 +144,18 @@ func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out
 	if len(out.Groups) > 0 && !serving {
 		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d has no listener", p.Number)))
 	}
-	if len(out.Groups) > maxTargetGroups {
+	hold := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{
-			Object: ref, Field: "spec.rules[0].backendRefs", Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%d backends exceed the limit of %d target groups in a listener; port %d stays unchanged", len(out.Groups), maxTargetGroups, p.Number),
-			Fix:     "name fewer backends",
+			Object: ref, Field: "spec.rules[0].backendRefs", Reason: reason, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%s; port %d stays unchanged", message, p.Number), Fix: fix,
 		})
 		held = true
+	}
+	switch n := len(out.Groups); {
+	case n > maxTargetGroups:
+		hold(finding.RouteValueUnsupported, fmt.Sprintf("%d backends exceed the limit of %d target groups in a listener", n, maxTargetGroups), "name fewer backends")
+	case n > 1 && t.opt.NoWeightedTargetGroups:
+		hold(finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or name one backend")
 	}
 	return out, serving, held
 }
