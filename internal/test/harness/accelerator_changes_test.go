@@ -201,14 +201,23 @@ func TestRestartMakesNoCallsForUnchangedAccelerator(t *testing.T) {
 	})
 }
 
-// TestTransactionInProgressIsNoFailure checks that edits of one accelerator that are too fast for AWS are not
-// reported as failures.
+// TestTransactionInProgressIsNoFailure checks that edits and a deletion of one accelerator that are too fast for AWS are
+// carried out later and are not reported as failures.
 func TestTransactionInProgressIsNoFailure(t *testing.T) {
 	t.Parallel()
-	for name, config := range map[string]func(*store.AcceleratorConfig){
-		"one transaction at a time": func(c *store.AcceleratorConfig) { c.TransactionTime = 20 * time.Second },
-		"busy after it is disabled": func(c *store.AcceleratorConfig) { c.BusyAfterDisable = true },
-		"slow deployment":           func(c *store.AcceleratorConfig) { c.DeploymentDelay = 2 * time.Hour },
+	const code = "TransactionInProgressException"
+	renamed := func(name string) string {
+		return accelerator("shop", "edge", "name: "+name+", listeners: ["+webListener+"]")
+	}
+	for name, c := range map[string]struct {
+		configure func(r *Harness, c *store.AcceleratorConfig)
+		refused   string // the operation that AWS refuses with code; "" for none
+	}{
+		"two edits within one transaction": {func(_ *Harness, c *store.AcceleratorConfig) { c.TransactionTime = 20 * time.Second }, "UpdateAccelerator"},
+		"a deletion during a transaction": {func(r *Harness, _ *store.AcceleratorConfig) {
+			r.Emulator.Faults().Add(fault.Rule{Operation: "DeleteAccelerator", Count: 3, Action: fault.Action{Error: &store.Error{Code: code, Message: "busy", Status: 400}}})
+		}, "DeleteAccelerator"},
+		"slow deployment": {func(_ *Harness, c *store.AcceleratorConfig) { c.DeploymentDelay = 2 * time.Hour }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,11 +225,32 @@ func TestTransactionInProgressIsNoFailure(t *testing.T) {
 				r := newAcceleratorHarness(t, Options{})
 				w := r.Emulator.Store()
 				w.Lock()
-				config(&w.Config.Accelerator)
+				c.configure(r, &w.Config.Accelerator)
 				w.Unlock()
 				for _, doc := range acceleratorEdits {
 					r.Apply(doc)
 					r.Settle(20 * time.Minute)
+				}
+				r.Apply(renamed("first"))
+				r.Settle(5 * time.Second)
+				r.Apply(renamed("second"))
+				r.Settle(time.Minute)
+				if got := linesWith(acceleratorState(r), "accelerator second "); len(got) != 1 {
+					t.Errorf("a minute after the last edit: %s", strings.Join(acceleratorState(r), "\n"))
+				}
+				r.deleteObject(cluster.KindGlobalAccelerator, "shop", "edge")
+				r.Settle(3 * time.Hour)
+				if left := acceleratorState(r); len(left) > 0 {
+					t.Errorf("left after the deletion: %s", strings.Join(left, "\n"))
+				}
+				refused := map[string]bool{}
+				for _, e := range r.Emulator.Calls().Entries() {
+					if e.Code == code {
+						refused[e.Operation] = true
+					}
+				}
+				if c.refused != "" && !refused[c.refused] {
+					t.Errorf("AWS refused %v, not %s", refused, c.refused)
 				}
 				for _, e := range eventsOf(r, "shop", "edge") {
 					if strings.HasPrefix(e, "Warning") {

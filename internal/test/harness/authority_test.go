@@ -339,6 +339,9 @@ func TestUnknownConsentKeepsServing(t *testing.T) {
 				a.holdCauses[c.holdCause](r)
 				r.Settle(time.Minute)
 				before := a.serving(r)
+				if len(before) == 0 {
+					t.Fatal("the held configuration is not served")
+				}
 				a.harmlessEvents[c.event](r)
 				r.Settle(time.Second)
 				for range 3 {

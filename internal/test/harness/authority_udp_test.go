@@ -69,6 +69,9 @@ func TestPortKeepsTCPWithoutItsUDPListener(t *testing.T) {
 				hold(r)
 				r.Settle(time.Minute)
 				before, to := udpListeners(r), targetGroupsForHost(80, "")(r)
+				if len(before) != 1 || len(to) == 0 {
+					t.Fatalf("before the withdrawal the listeners are %s and forward to %s", before, to)
+				}
 				udpScenario.withdrawals["listener"](r)
 				for _, horizon := range []time.Duration{time.Second, time.Minute} {
 					r.Settle(horizon)

@@ -166,11 +166,12 @@ spec:
   defaultBackend: {service: {name: api, port: {number: 80}}}
 `)
 		r.advanceTime(30 * time.Minute)
-		for _, l := range linesWith(r.State(), "8080") {
-			if strings.HasPrefix(l, "listener ") || strings.HasPrefix(l, "rule ") {
-				if strings.Contains(l, "tg:k8s-shop-api") && !strings.Contains(l, "authenticate-cognito") {
-					t.Errorf("served over HTTP without authentication: %s", l[:min(len(l), 500)])
-				}
+		if got := answerTo(r, 8080, "shop.example.com", "/"); !strings.HasPrefix(got, "k8s-shop-web-") {
+			t.Errorf("requests to the held Ingress get %s", got)
+		}
+		for _, l := range linesWith(stateOfKinds(r, "listener", "rule"), ",8080,", "tg:k8s-shop-api") {
+			if !strings.Contains(l, "authenticate-cognito") {
+				t.Errorf("served over HTTP without authentication: %s", l[:min(len(l), 500)])
 			}
 		}
 	})

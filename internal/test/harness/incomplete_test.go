@@ -261,6 +261,9 @@ func TestDeletionByUserIsCarriedOut(t *testing.T) {
 					r.Apply(ingressWithClass(name, ingressClassLine))
 				}
 				r.settleOrFail(30 * time.Minute)
+				if len(linesWith(r.State(), c.gone)) == 0 {
+					t.Fatalf("nothing has %q before the removal", c.gone)
+				}
 				c.remove(r)
 				r.settleOrFail(30 * time.Minute)
 				stays := c.stays == ""

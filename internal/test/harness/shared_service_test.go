@@ -36,6 +36,9 @@ func TestForgedServiceFinalizerDoesNotMakeMember(t *testing.T) {
 						}
 					}
 				}
+				if len(linesWith(r.State(), "grouppub")) == 0 || len(linesWith(r.State(), "shop/group.public")) == 0 {
+					t.Fatalf("the state does not show the shared load balancer:\n%s", strings.Join(r.State(), "\n"))
+				}
 				r.deleteObject(cluster.KindService, "shop", "mail")
 				r.advanceTime(30 * time.Minute)
 				for _, line := range r.State() {

@@ -80,10 +80,8 @@ func TestProtocolVersionChangesWithoutRefusal(t *testing.T) {
 				r.advanceTime(5 * time.Minute)
 				r.editIngress("web", func(ing *networkingv1.Ingress) { c.edit(ing.Annotations) })
 				r.advanceTime(10 * time.Minute)
-				for _, line := range r.State() {
-					if strings.HasPrefix(line, "target-group [") && !strings.Contains(line, `"`+c.want+`"`) {
-						t.Errorf("want only %s in\n%s", c.want, line)
-					}
+				if groups := stateOfKinds(r, "target-group"); len(groups) != 1 || !strings.Contains(groups[0], `"`+c.want+`"`) {
+					t.Errorf("want one target group with %s:\n%s", c.want, strings.Join(groups, "\n"))
 				}
 				for _, o := range r.Store.All("Event") {
 					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning {
