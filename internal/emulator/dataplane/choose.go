@@ -45,16 +45,10 @@ type receivingNode struct {
 // healthy. Without cross-zone load balancing, it returns only members in the zone of the node. Members without a health
 // check result are not among them.
 func (v *targetGroupView) candidates(at receivingNode) []member {
-	cross := at.crossZone
-	switch v.attr.crossZone {
-	case "true":
-		cross = true
-	case "false":
-		cross = false
-	}
+	cross := v.mayCrossZones(at)
 	var healthy, all []member
 	for _, m := range v.members {
-		if !m.isInService() || !cross && m.zone != "all" && m.zone != "" && m.zone != at.zone {
+		if !m.isInService() || !m.isReachable(at.zone, cross) {
 			continue
 		}
 		switch m.health() {
