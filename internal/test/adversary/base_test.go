@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
@@ -30,5 +31,17 @@ func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 				t.Errorf("%v: %s", s, f)
 			}
 		}
+	}
+}
+
+// TestFailuresAtTheEndAreRecorded checks that failures that the harness reports in its cleanup, such as a permission that the
+// shipped policies lack, are failures of a history.
+func TestFailuresAtTheEndAreRecorded(t *testing.T) {
+	t.Parallel()
+	failures := runInTestCluster(t, setup{}, harness.Options{}, func(w *testCluster) {
+		w.rec.Cleanup(func() { w.rec.Errorf("reported at the end") })
+	})
+	if !slices.Equal(failures, []string{"reported at the end"}) {
+		t.Errorf("failures %q", failures)
 	}
 }

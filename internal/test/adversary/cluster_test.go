@@ -93,18 +93,18 @@ var attackerAddresses = []string{
 }
 
 // runInTestCluster runs f in virtual time, when the victims are served and the controller is idle. It returns the recorded
-// failures.
-func runInTestCluster(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) (failures []string) {
+// failures, including those that the harness reports at the end of the test.
+func runInTestCluster(t *testing.T, s setup, opt harness.Options, f func(w *testCluster)) []string {
 	t.Helper()
+	rec := &recorder{}
 	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{TB: t}
+		rec.TB = t
 		defer func() {
 			switch p := recover().(type) {
 			case nil, historyStop:
 			default:
 				rec.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
-			failures = rec.failures
 		}()
 		edit := opt.Ingress
 		opt.Ingress = func(o *ingress.Options) {
@@ -137,7 +137,7 @@ func runInTestCluster(t *testing.T, s setup, opt harness.Options, f func(w *test
 		w.createVictims()
 		f(w)
 	})
-	return failures
+	return rec.failures
 }
 
 // createVictims creates the victims' objects and waits until they are served.
