@@ -128,6 +128,13 @@ func (c *Client) EarlierFailure(key string) (err error) {
 	return err
 }
 
+// unreportedTimes are, by class, how long failures of a read are not reported, because they end without a change by users:
+// AWS admits a throttled call soon, and AWS WAF may know a load balancer only minutes after its creation.
+var unreportedTimes = map[failure.Class]time.Duration{
+	failure.Throttled: durations.CallDeadline,
+	failure.NotReady:  durations.JustCreatedAge,
+}
+
 // noteFault returns a faultError for the error of an optional read, and records the failure. If the read succeeded, it
 // removes an earlier failure. It returns errors that are not faults unchanged, such as a postponed call or a resource that
 // does not exist.
@@ -158,7 +165,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 			wait = durations.SettleWindow // a change of the IAM policy is unlikely to take effect sooner
 		}
 		f.RetryAfter = min(wait<<min(e.failures, 10), durations.LastRetry)
-		if ClassOf(err) == failure.Throttled && now.Sub(e.failedSince) < durations.CallDeadline {
+		if now.Sub(e.failedSince) < unreportedTimes[ClassOf(err)] {
 			f.Message = ""
 		}
 		e.fault, e.err, e.retryAt = f, err, now.Add(f.RetryAfter)
