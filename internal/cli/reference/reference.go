@@ -30,13 +30,13 @@ func findingsPage() string {
 	b.WriteString(generatedNotice)
 	b.WriteString(`# Findings
 
-A finding is what Fulcrum reports about an object of a user. Each becomes an event on the object that has to be changed; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays unchanged in AWS; if it does not exist, it is not created, but a rule that answers 503 takes the place of a rule.
+A finding reports a problem, or a notice, about a Kubernetes object. Fulcrum emits an event for each finding on the object that has to be changed. The message of the event begins with the reason and ends with the fix. Resources that a finding blocks are held: they stay unchanged in AWS, and missing ones are not created. Instead of a missing rule, a rule that answers 503 is created.
 
-The column *Blocks* has what a finding usually blocks. *rule*: one rule of one listener; if it does not exist in AWS, a rule that answers 503 is created in its place. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict in which another member has precedence.
+The column *Blocks* names the resources that a finding usually blocks. *rule*: one rule of one listener. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: the finding is advice, or another member has precedence in a conflict.
 
-As long as the fault exists, the event is emitted again (count and last time) every 40 minutes, before the API server deletes it. About one object at most 32 warnings are written in an hour; ` + "`MoreFindings`" + ` stands for the rest.
+While the problem exists, the controller updates the count and the last time of the event every 40 minutes, before the API server deletes it. The controller emits at most 32 warnings per hour about one object; ` + "`MoreFindings`" + ` replaces the others.
 
-The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels kind, namespace, name, reason and severity. At most 200 series name an object, taken from all namespaces in turn, errors first; other findings are counted with ` + "`_other`" + ` as namespace and name. The log has a line ` + "`reported fault`" + ` (error) or ` + "`reported warning`" + ` (info) for each new finding, and none when a run is repeated.
+The gauge ` + "`fulcrum_findings`" + ` counts the current findings, with the labels kind, namespace, name, reason and severity. At most 200 series name an object, taken from all namespaces in turn, errors first; other findings are counted with ` + "`_other`" + ` as namespace and name. The log has a line ` + "`reported fault`" + ` (error) or ` + "`reported warning`" + ` (info) for each new finding, and no further line when a run with the same finding is repeated.
 
 | Reason | Blocks | Meaning | Fix |
 |---|---|---|---|
