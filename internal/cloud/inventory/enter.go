@@ -31,7 +31,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]*LoadBalancer, requested 
 		case !e.WrittenAt.After(start) && !e.ReadAt.After(start):
 			x.Seen.Tags, x.Seen.Attributes, x.Seen.Capacity = e.Seen.Tags, e.Seen.Attributes, e.Seen.Capacity
 			v.OutsideChanges.compareLoadBalancer(arn, e, x.Seen, start)
-			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.ReadAt = x.Seen, start })
+			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.Created, e.ReadAt = x.Seen, x.Created, start })
 		}
 	}
 	for arn := range requested {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -93,5 +95,24 @@ func TestOutsideChangesAreRecorded(t *testing.T) {
 				t.Errorf("noted %q, want %q", noted, c.noted)
 			}
 		})
+	}
+}
+
+// TestListedLoadBalancerMayLackTags checks that the Resource Groups Tagging API is not believed about a new load balancer, also
+// if this process created it.
+func TestListedLoadBalancerMayLackTags(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	clock := testclock.FromVariable(&now)
+	v := New("prod", "vpc-1", time.Hour, clock)
+	v.LoadBalancers.Put("lb", &LoadBalancer{MadeAt: now, WrittenAt: now})
+	created := now
+	now = now.Add(2 * durations.SettleWindow)
+	v.EnterLoadBalancers(map[string]*LoadBalancer{"lb": {Created: created}}, maps.Keys(map[string]bool{}), now)
+	c := &sdk.Client{Config: sdk.Config{Clock: clock}}
+	if e := v.LoadBalancers.Get("lb"); !e.MayLackTags(c) {
+		t.Error("the tags of a load balancer that was created two minutes ago are expected to be listed")
+	}
+	if now = now.Add(durations.TagLag); v.LoadBalancers.Get("lb").MayLackTags(c) {
+		t.Error("the tags of an old load balancer are not expected to be listed")
 	}
 }
