@@ -43,12 +43,11 @@ type listenerWriter struct {
 }
 
 // handleCertificateFailure returns the error of a failed write on a listener, as handleFailure does. If AWS does not accept
-// a certificate that this process has just imported, the error has the class NotReady, because Elastic Load Balancing may
-// not know the certificate yet.
+// a new certificate, the error has the class NotReady, because Elastic Load Balancing may not know the certificate yet.
 func (w *listenerWriter) handleCertificateFailure(what, certificate string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	switch sdk.Code(err) {
 	case "CertificateNotFound", "UnsupportedCertificate":
-		if w.certificates.WasJustImported(certificate) {
+		if w.certificates.IsNew(certificate) {
 			return sdk.Wrap(failure.NotReady, what, err)
 		}
 	}

@@ -127,13 +127,16 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 	return plan.StepResult{ID: w.ARN}, nil
 }
 
-// WasJustImported reports whether this process imported a certificate within the settle window.
-func (c *Certificates) WasJustImported(arn string) (just bool) {
+// IsNew reports whether this process imported a certificate within the settle window, or ACM has just issued it for the
+// cluster. Elastic Load Balancing may not know the certificate yet.
+func (c *Certificates) IsNew(arn string) (isNew bool) {
 	c.WithLock(func() {
 		w := c.certs.recentWrites[arn]
-		just = !w.deleted && c.IsYounger(w.writtenAt, durations.SettleWindow)
+		isNew = !w.deleted && c.IsYounger(w.writtenAt, durations.SettleWindow) || slices.ContainsFunc(c.certs.ownCertificates, func(o ownCertificate) bool {
+			return o.ARN == arn && c.IsYounger(o.issuedAt, durations.JustCreatedAge)
+		})
 	})
-	return just
+	return isNew
 }
 
 // CountImportedByOwner returns three counts of imported certificates: all certificates of the account; those of the owner of

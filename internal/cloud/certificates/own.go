@@ -27,6 +27,7 @@ type ownCertificate struct {
 	observed.OwnCertificate
 	tags        map[string]string
 	describedAt time.Time // when DescribeCertificate was called for it
+	issuedAt    time.Time // by the clock of AWS, zero for an imported certificate and before it is issued
 }
 
 // AskOwnCertificates returns the certificates that have the tags of the stack. If the cache is outdated, it reads the
@@ -145,7 +146,7 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
 		Public: s.Type == acmtypes.CertificateTypeAmazonIssued,
-	}}
+	}, issuedAt: aws.ToTime(s.IssuedAt)}
 	if out.Status == observed.CertificateIssued && len(out.Domains) > 0 && !aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
 		return out, nil
 	}

@@ -51,8 +51,9 @@ const (
 	PropagationDelay = 10 * time.Second
 	// TagLag is an upper bound of the time until the Resource Groups Tagging API shows a new resource.
 	TagLag = 15 * time.Minute
-	// JustCreatedAge is the age up to which a load balancer counts as just created. The age is computed with the creation
-	// time by the clock of AWS, which may differ from the clock of this process.
+	// JustCreatedAge is the age up to which a load balancer or an issued certificate counts as just created. The age is
+	// computed with the time by the clock of AWS, which may differ from the clock of this process. Other services of AWS may
+	// not know a resource of this age yet.
 	JustCreatedAge = 5 * time.Minute
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -309,5 +310,57 @@ func tryInterruptions(t *testing.T, calls, mutations int, try func(n int, what s
 		try(n, "response lost of mutating call", func(*Harness) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})
+	}
+}
+
+// TestJustIssuedCertificateIsAwaited checks that no event warns about a certificate that ACM has just issued and that Elastic
+// Load Balancing does not know yet, and that the certificate serves soon after it is known.
+func TestJustIssuedCertificateIsAwaited(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"CreateListener", "ModifyListener", "AddListenerCertificates"} {
+		for _, code := range []string{"CertificateNotFound", "UnsupportedCertificate"} {
+			t.Run(operation+"/"+code, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShopRequestingCertificates(t, 5*time.Second)
+					refuse := func() { // for 15 seconds after the first call
+						var first time.Time
+						r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+							if c.Operation != operation {
+								return fault.Action{}
+							}
+							if first.IsZero() {
+								first = c.Time
+							}
+							if c.Time.Sub(first) > 15*time.Second {
+								return fault.Action{}
+							}
+							return fault.Action{Error: &store.Error{Code: code, Status: 400, Message: "no"}}
+						})
+					}
+					want := "shop.example.com,www.example.com 1"
+					if operation == "CreateListener" {
+						refuse()
+					}
+					r.Apply(shop, readyPods("web", podAddresses[:3]...), ingressWithMoreHosts)
+					r.Settle(2 * time.Minute)
+					if operation != "CreateListener" {
+						time.Sleep(10 * time.Minute)
+						refuse()
+						r.editIngress("web", func(ing *networkingv1.Ingress) { ing.Spec.Rules[0].Host = "new.example.com" })
+						r.Settle(2 * time.Minute)
+						want = "new.example.com,www.example.com 1"
+					}
+					if got := managedCertificates(r); !slices.Contains(got, want) {
+						t.Errorf("want %s in %q", want, got)
+					}
+					if w := warningsByObject(r)["web"]; len(w) > 0 {
+						t.Errorf("warnings: %v", w)
+					}
+					if n := r.Emulator.Calls().Count(operation); n < 2 {
+						t.Errorf("%d calls of %s, so none was refused", n, operation)
+					}
+				})
+			})
+		}
 	}
 }
