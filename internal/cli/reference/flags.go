@@ -15,11 +15,11 @@ func flagsPage() string {
 	b.WriteString(generatedNotice)
 	b.WriteString(`# Flags
 
-After reading this page you can look up every flag of the controller, every feature gate, and the environment variables that are read. Names and defaults of the flags that aws-load-balancer-controller v3.5.0 has are the same, so that a Deployment needs only another image.
+After reading this page you can look up every flag of the controller, every feature gate, and the environment variables that the controller reads. The flags of aws-load-balancer-controller v3.5.0 have the same names and defaults, so you can use its Deployment with another image.
 
-` + "`plan`, `tree`, `explain`, `doctor` and `orphans`" + ` take the same flags, because these decide what the controller would do. The controller does not start with an unknown flag or a value that is not permitted; a message names the flag and the permitted values.
+` + "`plan`, `tree`, `explain`, `doctor` and `orphans`" + ` take the same flags, because the flags determine what the controller does. The controller does not start with an unknown flag or a value that is not permitted; a message names the flag and the permitted values.
 
-A list is separated by commas, and its flag may be repeated. A map is ` + "`key=value,key=value`" + `. A duration is a number with a unit, such as ` + "`90s`, `15m` or `10h`" + `.
+The items of a list are separated by commas, and its flag may be repeated. A map is ` + "`key=value,key=value`" + `. A duration is a number with a unit, such as ` + "`90s`, `15m` or `10h`" + `.
 
 | Flag | Type | Default | Meaning |
 |---|---|---|---|
@@ -53,11 +53,11 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 | ` + "`AWS_DEFAULT_REGION`, then `AWS_REGION`" + ` | the region, if ` + "`--aws-region`" + ` is empty |
 | ` + "`AWS_ROLE_ARN` with `AWS_WEB_IDENTITY_TOKEN_FILE`" + ` | the role of the service account (IRSA) |
 | ` + "`AWS_CONTAINER_CREDENTIALS_FULL_URI` with `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`" + ` | EKS Pod Identity |
-| ` + "`AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_SERVICE`" + ` | other endpoints of AWS; ` + "`--aws-api-endpoints`" + ` wins |
-| all others that AWS SDKs read | credentials, proxies, bundles of certificate authorities, FIPS and dual-stack endpoints |
-| ` + "`NODENAME`" + ` | the instance whose VPC is used, if neither flags nor the instance metadata give one |
-| ` + "`KUBERNETES_SERVICE_HOST`, `KUBERNETES_SERVICE_PORT`" + ` | the API server, inside a cluster |
-| ` + "`KUBECONFIG`" + ` | the kubeconfig, also in a pod, if ` + "`--kubeconfig`" + ` is empty |
+| ` + "`AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_SERVICE`" + ` | custom AWS endpoints; ` + "`--aws-api-endpoints`" + ` takes precedence |
+| all others that AWS SDKs read | credentials, proxies, CA bundles, FIPS and dual-stack endpoints |
+| ` + "`NODENAME`" + ` | name of the node; if it is an instance ID, the VPC of that instance is used when neither flags nor the instance metadata have the VPC |
+| ` + "`KUBERNETES_SERVICE_HOST`, `KUBERNETES_SERVICE_PORT`" + ` | address of the API server, inside a cluster |
+| ` + "`KUBECONFIG`" + ` | path of the kubeconfig, also in a pod, if ` + "`--kubeconfig`" + ` is empty |
 `)
 	return b.String()
 }
