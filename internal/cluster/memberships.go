@@ -58,15 +58,15 @@ func (m *Memberships) RecordChange(old, new Object) {
 		m.recordDeletion(ref, old)
 		return
 	}
-	carries := IndexValues(ByFinalizer, new)
-	for _, f := range carries {
+	present := IndexValues(ByFinalizer, new)
+	for _, f := range present {
 		if is, known := m.byObject[ref][f]; !known || is != finalizerPresent && is != finalizerRemoving {
 			m.setMembership(ref, f, finalizerPresent)
 		}
 	}
 	for f, is := range m.byObject[ref] {
 		switch {
-		case slices.Contains(carries, f):
+		case slices.Contains(present, f):
 		case is == finalizerRemoving:
 			m.dropMembership(ref, f)
 		case is == finalizerPresent:
@@ -166,7 +166,7 @@ func (m *Memberships) FinalizersLeftBy(ref Ref) []string {
 	return out
 }
 
-// Restore loads the memberships that an earlier process has stored, and compares them with now, the objects that exist:
+// Restore loads the memberships that an earlier process has stored, and compares them with the existing objects:
 //   - An object that had left a stack and does not exist any more is returned in gone, because no event reports its
 //     deletion.
 //   - An object that had its finalizer and does not exist any more is dropped, because a user may have removed the
@@ -175,11 +175,11 @@ func (m *Memberships) FinalizersLeftBy(ref Ref) []string {
 //   - What is already recorded stays, because it is newer.
 //
 // leftOut is the number of lines of text that could not be parsed.
-func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object) (gone []Ref, leftOut int) {
+func (m *Memberships) Restore(text string, watched func(Ref) bool, existing []Object) (gone []Ref, leftOut int) {
 	m.mu.Lock()
 	stored, leftOut := parseMemberships(text)
 	exists := map[Ref]bool{}
-	for _, obj := range now {
+	for _, obj := range existing {
 		exists[RefOf(obj)] = true
 	}
 	for ref, fs := range stored {
@@ -193,7 +193,7 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, now []Object)
 		}
 	}
 	m.mu.Unlock()
-	for _, obj := range now {
+	for _, obj := range existing {
 		m.RecordChange(nil, obj)
 	}
 	slices.SortFunc(gone, Ref.Compare)

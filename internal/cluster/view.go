@@ -110,8 +110,8 @@ func (v *View) Unsubscribed() *View { return &View{source: v.source, memberships
 // CacheOnly returns a new view like Unsubscribed that also sends no requests to the API server.
 func (v *View) CacheOnly() *View {
 	out := v.Unsubscribed()
-	if asker, ok := v.source.(LookupSource); ok {
-		out.source = asker.CacheOnly()
+	if lookups, ok := v.source.(LookupSource); ok {
+		out.source = lookups.CacheOnly()
 	}
 	return out
 }
@@ -200,8 +200,8 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 // reads the object from the API server. If the object does not exist there either, it calls Confirm for referrer.
 func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
-	if f, asks := v.source.(ReferenceFinder); asks && !ok && v.err == nil {
-		obj, err := f.Find(Ref{Kind: kind, Namespace: namespace, Name: name})
+	if finder, finds := v.source.(ReferenceFinder); finds && !ok && v.err == nil {
+		obj, err := finder.Find(Ref{Kind: kind, Namespace: namespace, Name: name})
 		if err != nil {
 			v.err = fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
 			return t, false

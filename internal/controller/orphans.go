@@ -34,7 +34,7 @@ type OwnedLister interface {
 func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View, frontends engine.Frontends, only string) ([]Orphan, error) {
 	var out []Orphan
 	for kind, f := range frontends {
-		asks, ok := f.(interface {
+		finder, ok := f.(interface {
 			HasObjects(v *cluster.View, id model.StackID) bool
 		})
 		if !ok {
@@ -50,7 +50,7 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 				continue
 			}
 			id = ownership.FullStackID(v, id)
-			if asks.HasObjects(v, id) {
+			if finder.HasObjects(v, id) {
 				resources = unusedResources(v, f, id, resources)
 			}
 			if len(resources) > 0 {

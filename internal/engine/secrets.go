@@ -15,7 +15,7 @@ type Secrets interface {
 	// SecretHash returns the hash of the client secret of the listener or rule with this ARN; "" if none is known.
 	SecretHash(id model.StackID, arn string) string
 	// NoteSecretHash stores the hash of the client secret of the listener or rule with this ARN.
-	NoteSecretHash(id model.StackID, arn, mark string)
+	NoteSecretHash(id model.StackID, arn, hash string)
 	// ForgetSecretHash invalidates a hash before another client secret is written. An empty ARN stands for all listeners and
 	// rules that the run will create. The channel is like that of Checkpoints.Forget.
 	ForgetSecretHash(id model.StackID, arn string) (written <-chan struct{})
@@ -30,8 +30,8 @@ func (e *Engine) secretHashes(id model.StackID, have observed.Stack) map[string]
 	}
 	out := map[string]string{}
 	for arn := range arnsWithSecret(have) {
-		if mark := e.Secrets.SecretHash(id, arn); mark != "" {
-			out[arn] = mark
+		if hash := e.Secrets.SecretHash(id, arn); hash != "" {
+			out[arn] = hash
 		}
 	}
 	return out
@@ -61,15 +61,15 @@ func (r *execution) noteWrittenSecret(s plan.Step, res plan.StepResult, known pl
 	if r.e.Secrets == nil {
 		return
 	}
-	if arn, mark := writtenSecretHash(s, known, res.ID); mark != "" {
-		r.e.Secrets.NoteSecretHash(r.out.ID, arn, mark)
+	if arn, hash := writtenSecretHash(s, known, res.ID); hash != "" {
+		r.e.Secrets.NoteSecretHash(r.out.ID, arn, hash)
 	}
 }
 
 // writtenSecretHash returns the ARN of the listener or rule that step s creates or changes, and the hash of the client
 // secret that the step writes; "" if it writes none. created is the ARN of the created listener or rule; "" if the step has
 // not been carried out.
-func writtenSecretHash(s plan.Step, known plan.KnownIDs, created string) (arn, mark string) {
+func writtenSecretHash(s plan.Step, known plan.KnownIDs, created string) (arn, hash string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
 	case plan.CreateRule:
@@ -93,8 +93,8 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 		return
 	}
 	for _, s := range p.Steps {
-		arn, mark := writtenSecretHash(s, p.KnownIDs, "")
-		if mark == "" || mark == r.e.Secrets.SecretHash(r.out.ID, arn) || s.Waits() {
+		arn, hash := writtenSecretHash(s, p.KnownIDs, "")
+		if hash == "" || hash == r.e.Secrets.SecretHash(r.out.ID, arn) || s.Waits() {
 			continue
 		}
 		r.checkpointWrites.Add(r.e.Secrets.ForgetSecretHash(r.out.ID, arn))

@@ -107,8 +107,8 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	if !ok || len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(validateName(ref.Name)) > 0 {
 		return nil, nil
 	}
-	object, deleted, ask, err := l.cachedAnswer(ref)
-	if !ask {
+	object, deleted, mustCall, err := l.cachedAnswer(ref)
+	if !mustCall {
 		return object, err
 	}
 	found, err := l.readObject(ctx, ref, typ.New())
@@ -132,7 +132,7 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 func (l *Lookups) confirmUnchanged(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
 	typ, ok := cluster.TypeOf(ref.Kind)
-	if ask, err := l.reserveConfirmation(ref); !ok || !ask {
+	if mustCall, err := l.reserveConfirmation(ref); !ok || !mustCall {
 		return err
 	}
 	found, err := l.readObject(ctx, ref, typ.New())
@@ -192,21 +192,21 @@ func (l *Lookups) countChange(namespace string) {
 	}
 }
 
-// cachedAnswer returns the answer of a recent lookup, or nil if the limits admit no call. If ask is true, there is no
+// cachedAnswer returns the answer of a recent lookup, or nil if the limits admit no call. If mustCall is true, there is no
 // answer, and the caller must read the object from the API server. deleted is the number of deletions that informers have
 // reported so far.
-func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
+func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted int, mustCall bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.BriefWait {
 		return a.object, l.deletionCount, false, nil
 	}
-	ask, err = l.reserveCall(ref, now)
-	if !ask && err == nil {
+	mustCall, err = l.reserveCall(ref, now)
+	if !mustCall && err == nil {
 		l.storeAnswer(ref, lookupAnswer{at: now}) // all paths of a run get the same answer
 	}
-	return nil, l.deletionCount, ask, err
+	return nil, l.deletionCount, mustCall, err
 }
 
 // reserveCall reports whether the limits admit one more call for the namespace of ref, and counts the call. It returns an

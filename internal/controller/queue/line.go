@@ -67,7 +67,7 @@ type Preparer[K comparable] interface {
 type Metrics interface {
 	// RecordWait records that an item of a controller has waited for a worker for the time d. priority is the name of the
 	// priority of the item.
-	RecordWait(line, priority string, d time.Duration)
+	RecordWait(controller, priority string, d time.Duration)
 }
 
 // NextRun determines when an item is reconciled again, and with which priority.
@@ -185,7 +185,7 @@ func (l Controller[K]) reconcile(ctx context.Context, k K) (reconcile.Result, er
 		return reconcile.Result{}, err
 	}
 	l.items.noteFailure(k, nil)
-	unanswered := next.Postponed && !next.ChangeCarriedOut
+	changePending := next.Postponed && !next.ChangeCarriedOut
 	if again {
 		next = NextRun{After: time.Nanosecond}
 	}
@@ -205,7 +205,7 @@ func (l Controller[K]) reconcile(ctx context.Context, k K) (reconcile.Result, er
 	if next.After > 0 {
 		l.items.noteQueued(k, priority, next.After, false)
 	}
-	if unanswered {
+	if changePending {
 		l.items.restoreChangedAt(k, since)
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &priority}, nil

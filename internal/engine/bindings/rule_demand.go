@@ -118,12 +118,12 @@ func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, d
 	if err := errors.Join(own.Err(), others.Err()); err != nil {
 		return nil, err
 	}
-	asked, err := r.findRules(ctx, 0, demands...)
+	requested, err := r.findRules(ctx, 0, demands...)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[Key]bindingplan.RequestedRules, len(asked))
-	for i, a := range asked {
+	out := make(map[Key]bindingplan.RequestedRules, len(requested))
+	for i, a := range requested {
 		out[Key{Namespace: demands[i].Ref.Namespace, Name: demands[i].Ref.Name}] = a
 	}
 	return out, nil

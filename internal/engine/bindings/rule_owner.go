@@ -117,19 +117,19 @@ func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRul
 	return added, run
 }
 
-// contribute sets the rules that a binding needs, as its run has determined them. If keeps is true, its previous rules are
-// retained too. heirs are other bindings that may have the same targets. They inherit the rules that this binding no longer
-// needs, because they may need these rules until their next run. It returns the heirs that have inherited rules and
-// therefore have to run.
-func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool, heirs []Key) (run []Key) {
+// contribute sets the rules that a binding needs, as its run has determined them. If retainsPrevious is true, its previous
+// rules are retained too. successors are other bindings that may have the same targets. They inherit the rules that this
+// binding no longer needs, because they may need these rules until their next run. It returns the successors that have
+// inherited rules and therefore have to run.
+func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, retainsPrevious bool, successors []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was, had := o.contributions.Get(key)
 	x := o.byBinding[key]
 	c := a.Contribution
-	if !a.Complete || keeps {
+	if !a.Complete || retainsPrevious {
 		c = c.WithPreviousRetained(was)
-		c.HoldsAll = c.HoldsAll || keeps && had && !x.hasRun // the rules of targets from an earlier process are not known
+		c.HoldsAll = c.HoldsAll || retainsPrevious && had && !x.hasRun // the rules of targets from an earlier process are not known
 	}
 	gone := was.Rules.Without(c.Rules)
 	if !x.hasRun {
@@ -138,10 +138,10 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool
 		gone = was.AllRules().Without(c.Rules)
 	}
 	if len(gone) > 0 {
-		for _, heir := range heirs {
-			has, _ := o.contributions.Get(heir)
-			o.setContribution(heir, has.WithInheritedRules(gone))
-			run = append(run, heir)
+		for _, successor := range successors {
+			has, _ := o.contributions.Get(successor)
+			o.setContribution(successor, has.WithInheritedRules(gone))
+			run = append(run, successor)
 		}
 	}
 	if !x.hasRun {

@@ -58,11 +58,11 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 
 // openRules adds the rules of the endpoints of the binding. It is called before targets are registered.
 func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
-	asked, err := ruleSyncer{p.r}.findRules(ctx, do.MaxAge, p.demand)
+	requested, err := ruleSyncer{p.r}.findRules(ctx, do.MaxAge, p.demand)
 	if err != nil {
 		return bindingplan.RulesResult{}, err
 	}
-	a := asked[0]
+	a := requested[0]
 	s, err := p.contribute(ctx, f, a, do)
 	if err != nil {
 		return bindingplan.RulesResult{}, err
@@ -85,11 +85,11 @@ func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a binding
 			return syncResult{}, err
 		}
 	}
-	heirs, err := p.successors(f.StoredBinding, do.ExcludeBinding)
+	successors, err := p.successors(f.StoredBinding, do.ExcludeBinding)
 	if err != nil {
 		return syncResult{}, err
 	}
-	ruleSyncer{p.r}.enqueueBindings(p.r.sharedRules.contribute(p.key, a, do.RetainPreviousRules, heirs))
+	ruleSyncer{p.r}.enqueueBindings(p.r.sharedRules.contribute(p.key, a, do.RetainPreviousRules, successors))
 	s, err := ruleSyncer{p.r}.syncPendingSecurityGroups(ctx, p.key, do.MaxAge)
 	if s.changed {
 		p.markChanged()
@@ -173,13 +173,13 @@ func (r ruleSyncer) syncPendingSecurityGroups(ctx context.Context, key Key, age 
 func (r ruleSyncer) syncEachSecurityGroup(ctx context.Context, key Key, groups []string, age time.Duration, wait bool) (s syncResult, _ error) {
 	var errs []error
 	for _, g := range groups {
-		changed, looked, err := r.syncSecurityGroup(ctx, key, g, age, wait)
+		changed, wasRead, err := r.syncSecurityGroup(ctx, key, g, age, wait)
 		s.changed = s.changed || changed
-		if err != nil || !looked {
+		if err != nil || !wasRead {
 			r.sharedRules.noteUncompared(g)
 			s.incomplete = true
 		}
-		if !looked {
+		if !wasRead {
 			errs = append(errs, err)
 		}
 	}
@@ -201,28 +201,28 @@ func (r ruleSyncer) syncAllSecurityGroups(ctx context.Context, key Key, age time
 }
 
 // syncSecurityGroup compares and changes one security group, while it has the lock of the security group. Without the lock,
-// each of two runs could remove the rules that the other has just added. looked reports whether it got the lock and read the
+// each of two runs could remove the rules that the other has just added. wasRead reports whether it got the lock and read the
 // security group.
-func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
+func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, wasRead bool, err error) {
 	end, err := r.sharedRules.lockSecurityGroup(ctx, group, wait)
 	if err != nil || end == nil {
 		return false, false, err
 	}
 	defer end()
-	if changed, looked, err = r.changeToDesiredRules(ctx, group, age); err != nil && r.Cloud.Class(err) == failure.Conflict {
+	if changed, wasRead, err = r.changeToDesiredRules(ctx, group, age); err != nil && r.Cloud.Class(err) == failure.Conflict {
 		// The rules differ from what was read: another program changed them, or the answer to an earlier attempt was lost.
 		var again bool
-		again, looked, err = r.changeToDesiredRules(ctx, group, age)
+		again, wasRead, err = r.changeToDesiredRules(ctx, group, age)
 		changed = changed || again
 	}
 	if err == nil {
 		r.sharedRules.noteSynced(key, group)
 	}
-	return changed, looked, err
+	return changed, wasRead, err
 }
 
 // changeToDesiredRules reads a security group, and changes its rules. The caller has the lock of the security group.
-func (r ruleSyncer) changeToDesiredRules(ctx context.Context, group string, age time.Duration) (changed, looked bool, err error) {
+func (r ruleSyncer) changeToDesiredRules(ctx context.Context, group string, age time.Duration) (changed, wasRead bool, err error) {
 	groups, err := r.readSecurityGroups(ctx, r.sharedRules.knownSecurityGroups(), age)
 	if err != nil {
 		return false, false, err

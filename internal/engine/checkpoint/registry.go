@@ -138,25 +138,25 @@ func (b *Registry) WriteRequests() <-chan struct{} { return b.writeRequests }
 func (b *Registry) SecretHash(id model.StackID, arn string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if mark := b.secretHashes[id][Digest(arn)]; mark != "" {
-		return mark
+	if secretHash := b.secretHashes[id][Digest(arn)]; secretHash != "" {
+		return secretHash
 	}
 	return b.secretHashes[id][newSecretsKey]
 }
 
 // NoteSecretHash records the hash of the client secret that the listener or rule with this ARN has in AWS.
-func (b *Registry) NoteSecretHash(id model.StackID, arn, mark string) {
+func (b *Registry) NoteSecretHash(id model.StackID, arn, secretHash string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.noteSecretHash(id, Digest(arn), mark)
+	b.noteSecretHash(id, Digest(arn), secretHash)
 }
 
-func (b *Registry) noteSecretHash(id model.StackID, key, mark string) {
+func (b *Registry) noteSecretHash(id model.StackID, key, secretHash string) {
 	if b.secretHashes[id] == nil {
 		b.secretHashes[id] = map[string]string{}
 	}
-	b.hasUnsavedChanges = b.hasUnsavedChanges || b.secretHashes[id][key] != mark
-	b.secretHashes[id][key] = mark
+	b.hasUnsavedChanges = b.hasUnsavedChanges || b.secretHashes[id][key] != secretHash
+	b.secretHashes[id][key] = secretHash
 }
 
 // unknownSecretHash is recorded instead of a hash if the client secret in AWS is not known. It is not the hash of any
@@ -177,7 +177,7 @@ func (b *Registry) ForgetSecretHash(id model.StackID, arn string) (written <-cha
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := Digest(arn)
-	if mark := b.secretHashes[id][key]; mark == unknownSecretHash || mark == "" && key != newSecretsKey {
+	if secretHash := b.secretHashes[id][key]; secretHash == unknownSecretHash || secretHash == "" && key != newSecretsKey {
 		return nil
 	}
 	b.noteSecretHash(id, key, unknownSecretHash)
@@ -247,10 +247,10 @@ func (b *Registry) Save(write func(text string) error) error {
 		return err
 	}
 	b.hasUnsavedChanges = b.text() != text
-	marks, _, _ := parseText(text)
+	digests, _, _ := parseText(text)
 	b.storeUnavailable = false
-	b.storedStacks = make(map[model.StackID]bool, len(marks))
-	for id := range marks {
+	b.storedStacks = make(map[model.StackID]bool, len(digests))
+	for id := range digests {
 		b.storedStacks[id] = true
 	}
 	return nil
@@ -261,8 +261,8 @@ const maxText = 900 << 10
 
 // parseText returns the digests of stacks and the hashes of client secrets in a text, and the number of lines that it could
 // not parse.
-func parseText(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
-	marks, secrets = map[model.StackID]string{}, map[model.StackID]map[string]string{}
+func parseText(text string) (digests map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
+	digests, secrets = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())
 		if len(f) != 3 && len(f) != 4 {
@@ -274,7 +274,7 @@ func parseText(text string) (marks map[model.StackID]string, secrets map[model.S
 			id.Namespace, id.Name = namespace, name
 		}
 		if len(f) == 3 {
-			marks[id] = f[2]
+			digests[id] = f[2]
 			continue
 		}
 		if secrets[id] == nil {
@@ -282,5 +282,5 @@ func parseText(text string) (marks map[model.StackID]string, secrets map[model.S
 		}
 		secrets[id][f[2]] = f[3]
 	}
-	return marks, secrets, leftOut
+	return digests, secrets, leftOut
 }
