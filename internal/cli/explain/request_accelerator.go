@@ -65,16 +65,10 @@ func (a *answerCollector) collectAnswers(ctx context.Context) (RequestDocument, 
 	}); err != nil {
 		return RequestDocument{}, err
 	}
-	drafts, err := a.withEndpointDrafts(ctx, drafts)
-	if err != nil {
-		return RequestDocument{}, err
-	}
-	doc, err := a.collectBehindAccelerator(ctx, drafts)
-	switch {
-	case err != nil:
-		return RequestDocument{}, err
-	case doc != nil:
-		return *doc, nil
+	for _, d := range drafts {
+		if i := slices.IndexFunc(acceleratorsOf(d), a.isAddressOf); i >= 0 {
+			return a.collectBehindAccelerator(ctx, drafts, d, acceleratorsOf(d)[i])
+		}
 	}
 	a.drafts = drafts
 	for _, d := range drafts {
@@ -89,22 +83,25 @@ func (a *answerCollector) collectAnswers(ctx context.Context) (RequestDocument, 
 	return out, nil
 }
 
-// collectBehindAccelerator returns the answers of the load balancers behind the accelerator whose DNS name or address is the
-// host of the URL, or nil if there is no such accelerator. It considers only accelerators that exist in AWS, because others
-// have no address.
-func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
-	for _, d := range drafts {
-		for _, live := range acceleratorsOf(d) {
-			if !a.isAddressOf(live) {
-				continue
-			}
-			doc := &RequestDocument{Request: a.methodAndURL, Answers: []requestAnswer{}, Notes: []string{}}
-			doc.Accelerator = a.explainAccelerator(d, live)
-			doc.addNotes(a, d, live)
-			return doc, a.addEndpointAnswers(ctx, doc, drafts)
+// collectBehindAccelerator returns the answers of the load balancers behind the accelerator live of draft d. The host of the
+// URL is a DNS name or an address of this accelerator, so the accelerator exists in AWS.
+func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts []engine.Draft, d engine.Draft, live observed.Accelerator) (RequestDocument, error) {
+	endpointStacks := map[model.StackID]bool{}
+	for _, answer := range d.Have.Facts.Endpoints {
+		for _, lb := range answer {
+			endpointStacks[lb.Stack] = true
 		}
 	}
-	return nil, nil
+	err := input.EachDraftOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return endpointStacks[id] }, func(d engine.Draft) error {
+		drafts = append(drafts, d)
+		return nil
+	})
+	if err != nil {
+		return RequestDocument{}, err
+	}
+	doc := RequestDocument{Request: a.methodAndURL, Answers: []requestAnswer{}, Notes: []string{}, Accelerator: a.explainAccelerator(d, live)}
+	doc.addNotes(a, d, live)
+	return doc, a.addEndpointAnswers(ctx, &doc, drafts)
 }
 
 // acceleratorsOf returns the accelerators of a stack that exist in AWS, and the shared accelerator in which the stack owns
@@ -262,32 +259,6 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 		}
 	}
 	return nil
-}
-
-// withEndpointDrafts returns drafts together with the drafts of other stacks: those whose load balancers are endpoints of
-// the accelerator that receives the request.
-func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engine.Draft) ([]engine.Draft, error) {
-	endpointStacks := map[model.StackID]bool{}
-	for _, d := range drafts {
-		for _, live := range acceleratorsOf(d) {
-			if !a.isAddressOf(live) {
-				continue
-			}
-			for _, answer := range d.Have.Facts.Endpoints {
-				for _, lb := range answer {
-					endpointStacks[lb.Stack] = true
-				}
-			}
-		}
-	}
-	if len(endpointStacks) == 0 {
-		return drafts, nil
-	}
-	err := input.EachDraftOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return endpointStacks[id] }, func(d engine.Draft) error {
-		drafts = append(drafts, d)
-		return nil
-	})
-	return drafts, err
 }
 
 // showAccelerator prints the accelerator that receives the request, if there is one.
