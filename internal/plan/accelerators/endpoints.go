@@ -24,8 +24,8 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 	for n := 0; len(list) > 0; n++ {
 		call := list[:min(maxEndpointsPerCall, len(list))]
 		list = list[len(call):]
-		out = append(out, m.Add(plan.Step{
-			ID: numberedStepID("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf(call)}, After: after, RequestedBy: m.requestedBy(), Why: "the endpoint group does not have these endpoints",
+		out = append(out, m.add(plan.Step{
+			ID: numberedStepID("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf(call)}, After: after, Why: "the endpoint group does not have these endpoints",
 		}))
 	}
 	return out
@@ -36,8 +36,8 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
-		m.Add(plan.Step{
-			ID: numberedStepID("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf([]model.Endpoint{e})}, After: after, RequestedBy: m.requestedBy(),
+		m.add(plan.Step{
+			ID: numberedStepID("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf([]model.Endpoint{e})}, After: after,
 			Why: "the endpoint group does not have this endpoint", Wait: plan.Wait{For: e.Unready, RetryAfter: durations.Requeue},
 		})
 	}
@@ -150,8 +150,8 @@ func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpoi
 	if len(c.endpoints) == 0 {
 		return
 	}
-	m.Add(plan.Step{
-		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: endpointSettingsOf(c.endpoints)}, After: after, RequestedBy: m.requestedBy(),
+	m.add(plan.Step{
+		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: endpointSettingsOf(c.endpoints)}, After: after,
 		Changes: c.changes, Why: "endpoints differ", Impact: plan.BriefImpact, Wait: wait,
 	})
 }

@@ -68,9 +68,9 @@ func (m endpointGroupPlanner) removeEndpoints(what string, a plan.Address, ids [
 		for _, id := range call {
 			changes = append(changes, plan.Change{Path: "endpoints." + id, From: "endpoint"})
 		}
-		out = append(out, m.Add(plan.Step{
+		out = append(out, m.add(plan.Step{
 			ID: numberedStepID(what, a, n), Address: a, Verb: plan.Update, Do: plan.RemoveEndpoints{Group: a, IDs: call}, After: after,
-			RequestedBy: m.requestedBy(), Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, IsRevocation: revokes,
+			Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, IsRevocation: revokes,
 		}))
 	}
 	return out
@@ -175,8 +175,8 @@ func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.Endpo
 		Listener: p.address(), Group: a, Region: w.Region, TrafficDial: w.Dial, Overrides: w.Overrides, Endpoints: endpointSettingsOf(now),
 		Token: m.idempotencyToken(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointSettingsOf(now)))),
 	}
-	id := m.Add(plan.Step{
-		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), RequestedBy: m.requestedBy(), Why: "the listener has no endpoint group in the region",
+	id := m.add(plan.Step{
+		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Why: "the listener has no endpoint group in the region",
 	})
 	m.addEndpoints(a, ready[len(now):], []plan.StepID{id})
 	m.addEndpointsWhenCreated(a, waiting, []plan.StepID{id})
@@ -231,8 +231,8 @@ func (m endpointGroupPlanner) changeEndpointGroup(p listenerPair, w *model.Endpo
 		changes = append(changes, plan.Change{Path: "port overrides", From: plan.OverridesText(live.Overrides), To: plan.OverridesText(w.Overrides)})
 	}
 	if len(changes) > 0 {
-		m.Add(plan.Step{
-			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), RequestedBy: m.requestedBy(),
+		m.add(plan.Step{
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...),
 			Changes: changes, Why: "the endpoint group differs", Impact: plan.BriefImpact,
 		})
 	}

@@ -26,8 +26,8 @@ func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 				continue
 			}
 			a := endpointGroupPlanner(m).endpointGroupAddress(p, g)
-			m.Add(plan.Step{
-				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, RequestedBy: m.requestedBy(), Impact: plan.BriefImpact,
+			m.add(plan.Step{
+				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
 				Why:     "listeners or other overrides need the endpoint ports, or the protocol or ports of the listener change",
@@ -91,8 +91,8 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 			continue
 		}
 		a, s := p.address(), listenerSettings(p.want)
-		m.Add(plan.Step{
-			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), RequestedBy: m.requestedBy(), Why: "the listener does not exist",
+		m.add(plan.Step{
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), Why: "the listener does not exist",
 			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.idempotencyToken(m.KnownIDs[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
 		})
 	}
@@ -134,8 +134,8 @@ func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID
 		p := pending[i]
 		pending = slices.Delete(slices.Clone(pending), i, i+1)
 		a, s := p.address(), listenerSettings(p.want)
-		id := m.Add(plan.Step{
-			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...), RequestedBy: m.requestedBy(),
+		id := m.add(plan.Step{
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeingListenerPorts(free, s)...),
 			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: listenerChanges(p), Why: "the listener differs", Impact: listenerImpact(p),
 		})
 		free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
@@ -187,8 +187,8 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	}
 	a := p.address()
 	s := plan.AcceleratorListenerSettings{Protocol: p.live.Protocol, Ports: keep, SourceIPAffinity: p.live.SourceIP}
-	id := m.Add(plan.Step{
-		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, RequestedBy: m.requestedBy(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
+	id := m.add(plan.Step{
+		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
 		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},
 		Why:     "other listeners need these ports", Impact: plan.BriefImpact,
 	})
@@ -230,16 +230,16 @@ func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []
 	for _, g := range l.Groups {
 		before = append(before, m.deleteEndpointGroup(g, after, why, plan.Wait{}))
 	}
-	return m.Add(plan.Step{
-		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteAcceleratorListener{ARN: l.ARN}, After: before, RequestedBy: m.requestedBy(),
+	return m.add(plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteAcceleratorListener{ARN: l.ARN}, After: before,
 		Changes: []plan.Change{{Path: "ports", From: fmt.Sprintf("%s %s", l.Protocol, model.PortRangesText(l.Ports))}}, Why: why, Impact: plan.DeleteImpact,
 	})
 }
 
 func (m listenerPlanner) deleteEndpointGroup(g observed.EndpointGroup, after []plan.StepID, why string, wait plan.Wait) plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
-	return m.Add(plan.Step{
-		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteEndpointGroup{ARN: g.ARN}, After: after, RequestedBy: m.requestedBy(),
+	return m.add(plan.Step{
+		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteEndpointGroup{ARN: g.ARN}, After: after,
 		Changes: []plan.Change{{Path: "region", From: g.Region}}, Why: why, Impact: plan.DeleteImpact, Wait: wait,
 	})
 }

@@ -179,7 +179,6 @@ func (m *acceleratorPlanner) isRecordedAcceleratorMissing() bool {
 // can be created.
 func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
-	blames := []finding.Ref{m.origin}
 	tags := plan.Tags(naming.AcceleratorTags(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, m.want.Tags, m.want.Guests))
 	ready := slices.Clone(first)
 	if m.live == nil {
@@ -191,22 +190,22 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 				Message: fmt.Sprintf("accelerator %q does not exist in AWS any more; a new accelerator is created, with other addresses unless spec.ipAddresses sets them", m.member.Recorded), Fix: "update DNS records and clients that use the previous addresses",
 			})
 		}
-		ready = append(ready, m.Add(plan.Step{
-			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: first, RequestedBy: blames, Why: "the accelerator does not exist",
+		ready = append(ready, m.add(plan.Step{
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: first, Why: "the accelerator does not exist",
 			NameOrigin: m.want.Origins["name"],
 			Do:         plan.CreateAccelerator{Name: m.want.Name, AddressType: m.want.AddressType, Addresses: m.want.Addresses, Tags: tags, Token: token},
 		}))
 	}
 	if m.live == nil || m.member.Recorded != m.live.ARN {
-		ready = append(ready, m.Add(plan.Step{
-			ID: plan.NewStepID("record", a), Address: a, Verb: plan.Update, After: slices.Clone(ready), RequestedBy: blames,
+		ready = append(ready, m.add(plan.Step{
+			ID: plan.NewStepID("record", a), Address: a, Verb: plan.Update, After: slices.Clone(ready),
 			Do: plan.RecordAccelerator{Ref: m.origin}, Why: "to find the accelerator again after a restart",
 		}))
 	}
 	if m.live == nil {
 		return ready
 	}
-	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (ownerPlanner{m}).removesGuestTag() {
+	if tag := m.Retag(a, tags, m.live.Tags, false, ready, m.requestedBy()); tag != "" && (ownerPlanner{m}).removesGuestTag() {
 		ready = append(ready, tag) // otherwise the guest would create its endpoint group again
 	}
 	if !m.live.Enabled {
@@ -238,13 +237,19 @@ func (m *acceleratorPlanner) changeToDualStack(after []plan.StepID) {
 }
 
 func (m *acceleratorPlanner) changeAccelerator(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
-	return m.Add(plan.Step{
+	return m.add(plan.Step{
 		ID: plan.NewStepID(what, do.Accelerator), Address: do.Accelerator, Verb: plan.Update, Do: do, Changes: []plan.Change{c},
-		Why: "the accelerator differs", Impact: impact, After: after, RequestedBy: []finding.Ref{m.origin},
+		Why: "the accelerator differs", Impact: impact, After: after,
 	})
 }
 
 func (m *acceleratorPlanner) requestedBy() []finding.Ref { return []finding.Ref{m.origin} }
+
+// add adds a step for the GlobalAccelerator to the plan.
+func (m *acceleratorPlanner) add(s plan.Step) plan.StepID {
+	s.RequestedBy = m.requestedBy()
+	return m.Add(s)
+}
 
 // reportKeptSetting reports that a setting of the accelerator keeps its observed value, although another value is desired.
 func (m *acceleratorPlanner) reportKeptSetting(field, message, fix string) {

@@ -41,8 +41,8 @@ func (m *acceleratorPlanner) tearDown() {
 			}
 		}
 		of := plan.Address{Kind: plan.Accelerator, ID: a.ARN}
-		before = append(before, m.Add(plan.Step{
-			ID: plan.NewStepID("delete", of), Address: of, Verb: plan.Delete, Do: plan.DeleteAccelerator{ARN: a.ARN}, After: before, RequestedBy: m.requestedBy(),
+		before = append(before, m.add(plan.Step{
+			ID: plan.NewStepID("delete", of), Address: of, Verb: plan.Delete, Do: plan.DeleteAccelerator{ARN: a.ARN}, After: before,
 			Changes: changes, Why: "the object is deleted; the addresses of the accelerator cannot be restored", Impact: plan.DeleteImpact, Wait: wait,
 		}))
 	}
