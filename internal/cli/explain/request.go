@@ -172,7 +172,7 @@ func (r *requestCommand) parseRequest(target string) (webRequest, error) {
 		}
 		value = strings.TrimSpace(value)
 		if strings.EqualFold(name, "Host") {
-			out.Host, _, _ = strings.Cut(value, ":")
+			out.Host = (&url.URL{Host: value}).Hostname() // without a port, as for the URL
 			continue
 		}
 		out.Header = append(out.Header, model.HeaderField{Name: name, Value: value})

@@ -80,3 +80,15 @@ func TestEndpointWithASmallShareMayAnswer(t *testing.T) {
 		t.Errorf("share of a small endpoint: %q", got)
 	}
 }
+
+// TestHostHeaderHasTheFormOfTheURL checks that the host of a Host header is without a port and without brackets, as that of
+// a URL.
+func TestHostHeaderHasTheFormOfTheURL(t *testing.T) {
+	for value, want := range map[string]string{"shop.example": "shop.example", "shop.example:8080": "shop.example", "[2001:db8::1]": "2001:db8::1", "[2001:db8::1]:8080": "2001:db8::1"} {
+		byHeader, err := (&requestCommand{headers: []string{"Host: " + value}}).parseRequest("http://75.2.1.2/")
+		byURL, errOfURL := (&requestCommand{}).parseRequest("http://" + value + "/")
+		if err != nil || errOfURL != nil || byHeader.Host != want || byURL.Host != want {
+			t.Errorf("%s: host %q by header, %q by URL, want %q (%v, %v)", value, byHeader.Host, byURL.Host, want, err, errOfURL)
+		}
+	}
+}
