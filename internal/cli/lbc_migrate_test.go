@@ -19,6 +19,9 @@ func TestLBCMigrateRunsCommandMigrate(t *testing.T) {
 		"--port=9001 --console=true":     "migrate console --listen=127.0.0.1:9001",
 		"--console=false -f a.yaml":      "migrate -f a.yaml",
 		"--port 1 -f a.yaml":             "migrate -f a.yaml",
+		"--kubeconfig a --console":       "migrate console --listen=127.0.0.1:8080 --kubeconfig=a",
+		"--console --kubeconfig=a -f b":  "migrate console --listen=127.0.0.1:8080 --kubeconfig=a",
+		"--from-cluster --kubeconfig a":  "migrate --from-cluster --kubeconfig a",
 	} {
 		if got := strings.Join(migrateArguments(strings.Fields(line)), " "); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
