@@ -18,8 +18,8 @@ type DriftMode string
 
 // Values of DriftMode.
 const (
-	RepairDrift DriftMode = "repair" // reported, and not corrected until the desired state changes
-	ReportDrift DriftMode = "report" // reported, and left until the desired state changes
+	RepairDrift DriftMode = "repair" // corrected and reported
+	ReportDrift DriftMode = "report" // reported, and not corrected until the desired state changes
 	IgnoreDrift DriftMode = "off"    // not detected; corrected without a report if a comparison finds it
 )
 
