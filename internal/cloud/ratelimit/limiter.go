@@ -171,7 +171,8 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 		w.since = a.since
 		delete(l.reservations, at)
 	} else if tenant.caller != "" {
-		w.since = l.eligibleAt(buckets, tenant, now)
+		w.since = now.Add(l.chargedTimeLeft(tenant, now))
+		l.charge(buckets, tenant, now, 1)
 	}
 	i := len(l.queue)
 	for i > 0 && w.since.Before(l.queue[i-1].since) {
@@ -179,14 +180,6 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	}
 	l.queue = slices.Insert(l.queue, i, w)
 	return w
-}
-
-// eligibleAt returns the queue position of a tenant's call, as a time, and charges the tenant for the call. The caller holds
-// the lock.
-func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
-	since := now.Add(l.chargedTimeLeft(tenant, now))
-	l.charge(buckets, tenant, now, 1)
-	return since
 }
 
 // chargedTimeLeft returns how long the charged calls of a tenant still take at the current rate. The caller holds the lock.

@@ -1,6 +1,7 @@
 package accelerator
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,17 +49,6 @@ type Options struct {
 	MaxListeners, MaxEndpoints int
 }
 
-// withDefaults returns the options with the default quotas where none are set.
-func (o Options) withDefaults() Options {
-	if o.MaxListeners <= 0 {
-		o.MaxListeners = rules.MaxListeners
-	}
-	if o.MaxEndpoints <= 0 {
-		o.MaxEndpoints = rules.MaxEndpoints
-	}
-	return o
-}
-
 // ProtectionAnnotation is an annotation of GlobalAccelerators. Its value "true" protects the accelerator, and thereby
 // its IP addresses, from deletion.
 const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
@@ -68,7 +58,11 @@ const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
 type Frontend struct{ opt Options }
 
 // New returns a Frontend with the options. Quotas that are not set get their defaults.
-func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
+func New(opt Options) *Frontend {
+	opt.MaxListeners = cmp.Or(max(opt.MaxListeners, 0), rules.MaxListeners)
+	opt.MaxEndpoints = cmp.Or(max(opt.MaxEndpoints, 0), rules.MaxEndpoints)
+	return &Frontend{opt: opt}
+}
 
 // Stacks returns the stacks of a GlobalAccelerator in sorted order: the stack with its name, and stacks whose finalizers
 // it has. Other objects have no stacks.

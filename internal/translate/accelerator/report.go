@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
@@ -89,7 +90,7 @@ func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *
 	}
 	return &cluster.Event{
 		Ref: cluster.RefOf(ga), Warning: true, Reason: string(finding.AcceleratorRecreated),
-		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s instead of %s; update firewalls and DNS records that have the old addresses", strings.Join(is, ", "), strings.Join(was[:min(len(was), maxAddresses)], ", "))),
+		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s instead of %s; update firewalls and DNS records that have the old addresses", strings.Join(is, ", "), strings.Join(was[:min(len(was), rules.MaxAddresses)], ", "))),
 	}
 }
 

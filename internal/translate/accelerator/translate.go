@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
@@ -136,9 +137,6 @@ func (t *translation) acceleratorName(dual bool) string {
 	return t.generatedName(dual)
 }
 
-// maxAddresses is the maximum number of addresses of the account (BYOIP) that an accelerator can have.
-const maxAddresses = 2
-
 // addresses returns the desired IP addresses of the account (BYOIP), and reports addresses that cannot be used.
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
@@ -146,9 +144,9 @@ func (t *translation) addresses() []string {
 		t.reportFault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("namespace %q may not use addresses of the account; AWS chooses the addresses", t.ga.Namespace), "remove the addresses, or ask the operator to add the namespace to --accelerator-address-namespaces")
 		return nil
 	}
-	if len(given) > maxAddresses {
-		t.reportFault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS allows %d; the first %[2]d are used", len(given), maxAddresses), "remove addresses")
-		given = given[:maxAddresses]
+	if len(given) > rules.MaxAddresses {
+		t.reportFault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS allows %d; the first %[2]d are used", len(given), rules.MaxAddresses), "remove addresses")
+		given = given[:rules.MaxAddresses]
 	}
 	var out []string
 	for i, text := range given {

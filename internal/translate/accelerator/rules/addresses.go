@@ -26,15 +26,16 @@ func invalidAddresses(s Subject) (out []Violation) {
 				Message: fmt.Sprintf("%q %s", finding.TruncateValue(text), wrong), Fix: "set addresses of ranges that were brought to AWS (BYOIP), such as 198.51.100.10",
 			})
 		}
-		if k == maxAddresses {
+		if k == MaxAddresses {
 			break
 		}
 	}
 	return out
 }
 
-// maxAddresses is the maximum number of addresses in the CRD schema. Only one more is checked.
-const maxAddresses = 2
+// MaxAddresses is the maximum number of addresses of the account (BYOIP) that an accelerator can have, also in the CRD schema.
+// Only one more is checked.
+const MaxAddresses = 2
 
 // ImmutableFieldChanges returns a violation if spec.ipAddresses of an existing accelerator changes, because addresses
 // take effect only when the accelerator is created. It is no violation to set the addresses that the accelerator already

@@ -103,15 +103,6 @@ func overlappingPortRanges(s Subject) (out []Violation) {
 	return out
 }
 
-// eachOverride calls visit for each port override, with the indexes of its listener, endpoint group and override.
-func eachOverride(s Subject, visit func(i, j, k int, o aga.PortOverride)) {
-	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
-		for k, o := range group.PortOverrides {
-			visit(i, j, k, o)
-		}
-	})
-}
-
 func overridePath(i, j, k int) string {
 	return fmt.Sprintf("%s.portOverrides[%d]", endpointGroupPath(i, j), k)
 }
@@ -152,19 +143,21 @@ func invalidPortOverrides(s Subject) (out []Violation) {
 			Message: fmt.Sprintf("%s %q %s", name, fmt.Sprint(port), message), Fix: fix,
 		})
 	}
-	eachOverride(s, func(i, j, k int, o aga.PortOverride) {
-		ranges := s.Spec.Listeners[i].PortRanges
-		if len(ranges) > 0 && !slices.ContainsFunc(ranges[:min(len(ranges), MaxPortRanges)], func(r aga.PortRange) bool { return r.FromPort <= o.ListenerPort && o.ListenerPort <= r.ToPort }) {
-			add(i, j, k, "listenerPort", o.ListenerPort, "is not in the port ranges of its listener", "set a port of the listener")
-		}
-		if r, in := all.spanContaining(o.EndpointPort); in {
-			add(i, j, k, "endpointPort", o.EndpointPort, "is in "+r.field()+", and no listener of the accelerator may have this port", "use another port")
-		}
-		first, again := used[o.EndpointPort]
-		if !again {
-			used[o.EndpointPort] = use{i, j, k}
-		} else if first.listener != i {
-			add(i, j, k, "endpointPort", o.EndpointPort, "is used by "+overridePath(first.listener, first.group, first.index)+" of another listener", "use another port")
+	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
+		for k, o := range group.PortOverrides {
+			ranges := s.Spec.Listeners[i].PortRanges
+			if len(ranges) > 0 && !slices.ContainsFunc(ranges[:min(len(ranges), MaxPortRanges)], func(r aga.PortRange) bool { return r.FromPort <= o.ListenerPort && o.ListenerPort <= r.ToPort }) {
+				add(i, j, k, "listenerPort", o.ListenerPort, "is not in the port ranges of its listener", "set a port of the listener")
+			}
+			if r, in := all.spanContaining(o.EndpointPort); in {
+				add(i, j, k, "endpointPort", o.EndpointPort, "is in "+r.field()+", and no listener of the accelerator may have this port", "use another port")
+			}
+			first, again := used[o.EndpointPort]
+			if !again {
+				used[o.EndpointPort] = use{i, j, k}
+			} else if first.listener != i {
+				add(i, j, k, "endpointPort", o.EndpointPort, "is used by "+overridePath(first.listener, first.group, first.index)+" of another listener", "use another port")
+			}
 		}
 	})
 	return out
