@@ -25,5 +25,5 @@ func (c *Cluster) recordAccelerator(ctx context.Context, action plan.RecordAccel
 			return nil
 		}
 		return map[string]any{"acceleratorARN": arn}
-	}})
+	}}, "")
 }

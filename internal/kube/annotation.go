@@ -55,7 +55,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	if p.Value == "" {
 		value = nil // removes the annotation
 	}
-	return c.patchField(ctx, obj, cluster.MainPart, "annotation "+p.Key, p.Value, map[string]any{"metadata": map[string]any{
+	return c.patchField(ctx, obj, cluster.MainPart, fieldKey{name: "annotation " + p.Key}, p.Value, map[string]any{"metadata": map[string]any{
 		"resourceVersion": obj.GetResourceVersion(), "annotations": map[string]any{p.Key: value},
 	}})
 }

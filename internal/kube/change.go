@@ -72,7 +72,7 @@ func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpe
 		return err
 	}
 	s := w.Spec
-	err = c.patchField(ctx, b, cluster.MainPart, "spec", s, map[string]any{
+	err = c.patchField(ctx, b, cluster.MainPart, fieldKey{name: "spec"}, s, map[string]any{
 		"metadata": map[string]any{"resourceVersion": w.Version},
 		"spec": map[string]any{
 			"targetGroupARN": s.TargetGroupARN, "targetType": s.TargetType, "targetGroupProtocol": s.TargetGroupProtocol,
@@ -125,7 +125,7 @@ func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) err
 
 // patchField writes a field of an object by a merge patch (body). field and content identify the write, to detect that other
 // clients undo it.
-func (c *fieldWriter) patchField(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
+func (c *fieldWriter) patchField(ctx context.Context, obj cluster.Object, part cluster.Part, field fieldKey, content any, body map[string]any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return err

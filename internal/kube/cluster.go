@@ -101,7 +101,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		case cluster.Finalizer:
 			errs = append(errs, c.setFinalizer(ctx, p))
 		case cluster.StatusEdit:
-			errs = append(errs, c.reportFailedStatus(ctx, p.Ref, c.editStatus(ctx, p)))
+			errs = append(errs, c.reportFailedStatus(ctx, p.Ref, c.editStatus(ctx, p, subjectOf(patches))))
 		case cluster.Annotation:
 			if err := c.annotate(ctx, p); isUndoneError(err) {
 				errs = append(errs, err)

@@ -66,24 +66,32 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 // recordLastingWarnings records all warnings in patches as the lasting warnings of a subject. It does nothing if patches
 // contains no cluster.LastingWarnings, which names the subject.
 func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
-	var subject string
+	subject := subjectOf(patches)
+	if subject == "" {
+		return
+	}
 	var warnings []lastingWarning
 	for _, p := range patches {
-		switch p := p.(type) {
-		case cluster.LastingWarnings:
-			subject = p.Subject
-		case cluster.Event:
-			if !p.Warning && !p.Once {
-				continue
-			}
-			if obj, err := c.source.Get(p.Ref); err == nil && obj != nil {
-				warnings = append(warnings, lastingWarning{uid: obj.GetUID(), ev: p})
-			}
+		ev, ok := p.(cluster.Event)
+		if !ok || !ev.Warning && !ev.Once {
+			continue
+		}
+		if obj, err := c.source.Get(ev.Ref); err == nil && obj != nil {
+			warnings = append(warnings, lastingWarning{uid: obj.GetUID(), ev: ev})
 		}
 	}
-	if subject != "" {
-		c.events.recordLasting(subject, warnings)
+	c.events.recordLasting(subject, warnings)
+}
+
+// subjectOf returns the subject of the lasting warnings in patches, such as the ID of a stack; "" if patches contains no
+// cluster.LastingWarnings.
+func subjectOf(patches []cluster.Patch) (subject string) {
+	for _, p := range patches {
+		if l, ok := p.(cluster.LastingWarnings); ok {
+			subject = l.Subject
+		}
 	}
+	return subject
 }
 
 // maxRepeatedEvents is the maximum number of events that one call of RepeatEvents writes.

@@ -39,9 +39,17 @@ type objectKey struct {
 	uid types.UID
 }
 
+// fieldKey identifies what is written to a field of an object.
+type fieldKey struct {
+	name string
+	// subject is the stack for which a status is edited. Each of several stacks writes other content to the status of a route.
+	// Empty for other writes.
+	subject string
+}
+
 // writeHistory holds the recent writes of this client to one object, whether or not another client has undone them.
 type writeHistory struct {
-	lastWritten map[string]contentHash // hash of the content that was last written to each field
+	lastWritten map[fieldKey]contentHash // hash of the content that was last written to each field
 	// repeats counts the repeated writes of all fields. Before the first repeated write, repeats.LastWrite is the time of
 	// the last write.
 	repeats  repeat.Streak
@@ -70,7 +78,7 @@ func (f *writeHistory) isOver(now time.Time) bool {
 
 // delayOf returns how long the write of content to a field must wait; 0 or less means that it may be sent now. repeated
 // reports whether the last write of the field had the same content, so that another client has undone it.
-func (m *fightDetector) delayOf(k objectKey, field string, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
+func (m *fightDetector) delayOf(k objectKey, field fieldKey, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.byObject[k]
@@ -88,7 +96,7 @@ func (m *fightDetector) delayOf(k objectKey, field string, content contentHash, 
 }
 
 // recordWrite records a successful write of content to a field.
-func (m *fightDetector) recordWrite(k objectKey, field string, content contentHash, now time.Time) {
+func (m *fightDetector) recordWrite(k objectKey, field fieldKey, content contentHash, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byObject) > maxRememberedObjects {
@@ -101,7 +109,7 @@ func (m *fightDetector) recordWrite(k objectKey, field string, content contentHa
 	}
 	f := m.byObject[k]
 	if f == nil || f.isOver(now) {
-		f = &writeHistory{lastWritten: map[string]contentHash{}}
+		f = &writeHistory{lastWritten: map[fieldKey]contentHash{}}
 		m.byObject[k] = f
 	}
 	last, written := f.lastWritten[field]
@@ -177,7 +185,7 @@ type fieldWriter struct {
 // writeField calls send, which writes a field of an object. If other clients have repeatedly undone this write, writeField
 // may return an undoneError instead, without calling send, and it reports the fight in an event. content is the desired
 // content of the field without parts that differ in each write, such as times.
-func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field string, content any, send func() error) error {
+func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field fieldKey, content any, send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
@@ -187,9 +195,9 @@ func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field 
 	delay, repeated := c.fights.delayOf(k, field, hash, c.clock.Now())
 	if delay > 0 {
 		if repeated && c.fights.markReported(k) {
-			c.reportFight(ctx, ref, field)
+			c.reportFight(ctx, ref, field.name)
 		}
-		return undoneError{ref, field, delay}
+		return undoneError{ref, field.name, delay}
 	}
 	if err := send(); err != nil {
 		return err
@@ -201,12 +209,12 @@ func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field 
 // writeFieldWithoutVersion is writeField for a patch without a resource version, which never causes a conflict. obj is the
 // cached object, which may lack the last write. Therefore writeFieldWithoutVersion reads the object from the API server
 // before it repeats a write, and skips the write if written reports that the object already has the content.
-func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.Object, field string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
+func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.Object, name string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
 	}
-	ref := cluster.RefOf(obj)
+	ref, field := cluster.RefOf(obj), fieldKey{name: name}
 	if _, repeated := c.fights.delayOf(objectKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
 		live, err := c.readFromAPIServer(ctx, ref)
 		if err != nil {

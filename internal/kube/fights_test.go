@@ -19,7 +19,8 @@ type fightWriter struct {
 var testFightKey = objectKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
 
 // tryWrite records a write of content to a field. It returns false if the detector delays the write.
-func (w *fightWriter) tryWrite(field string, content byte) bool {
+func (w *fightWriter) tryWrite(name string, content byte) bool {
+	field := fieldKey{name: name}
 	if delay, _ := w.detector.delayOf(testFightKey, field, contentHash{content}, w.now); delay > 0 {
 		return false
 	}
@@ -140,7 +141,7 @@ func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
 		t.Fatal("the fight is not reported")
 	}
 	for n := range 2*maxRememberedObjects + 10 {
-		w.detector.recordWrite(objectKey{uid: types.UID(strconv.Itoa(n))}, "status", contentHash{1}, w.now)
+		w.detector.recordWrite(objectKey{uid: types.UID(strconv.Itoa(n))}, fieldKey{name: "status"}, contentHash{1}, w.now)
 	}
 	if n := len(w.detector.byObject); n > maxRememberedObjects+2 {
 		t.Errorf("%d objects are remembered", n)

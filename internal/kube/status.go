@@ -12,8 +12,9 @@ import (
 
 // editStatus changes a status that other clients write as well. It sends a patch that fails if another client has written
 // meanwhile, and makes at most maxWriteAttempts attempts. The first attempt uses the cached object, which is usually up to
-// date. Later attempts read the object from the API server. A missing object is not an error.
-func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
+// date. Later attempts read the object from the API server. A missing object is not an error. subject is the stack for which
+// the status is edited, or empty.
+func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit, subject string) error {
 	obj, err := c.source.Get(p.Ref)
 	if err != nil || obj == nil {
 		return err
@@ -28,7 +29,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 		if err != nil {
 			return err
 		}
-		err = c.patchField(ctx, obj, cluster.StatusPart, "status", content, map[string]any{
+		err = c.patchField(ctx, obj, cluster.StatusPart, fieldKey{"status", subject}, content, map[string]any{
 			"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()}, "status": fields,
 		})
 		if err == nil || apierrors.IsNotFound(err) {

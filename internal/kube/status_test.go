@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // statusEntryEdit returns an edit that adds an entry with host to the status of an Ingress, unless the entry exists.
@@ -61,5 +63,34 @@ func TestConcurrentStatusEditsLoseNoEntries(t *testing.T) {
 	}
 	if err := c.Write(context.Background(), []cluster.Patch{statusEntryEdit("a")}); err != nil || api.patches != 3 {
 		t.Errorf("%d patches, error %v", api.patches, err)
+	}
+}
+
+// TestUndoneStatusOfSeveralStacksIsDelayed checks that writes of two stacks to the status of one object are delayed if another
+// client undoes them, although the content differs from that of the last write each time.
+func TestUndoneStatusOfSeveralStacksIsDelayed(t *testing.T) {
+	_, m := newTestCluster(t, newIngress())
+	now := time.Unix(1700000000, 0)
+	c := New(m, MemoryAPI{m}, testclock.FromVariable(&now))
+	writes := 0
+	for range 100 {
+		for _, stack := range []string{"a", "b"} {
+			err := c.Write(t.Context(), []cluster.Patch{statusEntryEdit(stack), cluster.LastingWarnings{Subject: stack}})
+			switch {
+			case err == nil:
+				writes++
+			case !isUndoneError(err):
+				t.Fatal(err)
+			}
+		}
+		ing := getObject[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").DeepCopy()
+		ing.Status = networkingv1.IngressStatus{}
+		if _, err := m.Update(ing, cluster.StatusPart); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(100 * time.Millisecond)
+	}
+	if writes > writesPerMinute {
+		t.Errorf("%d writes in ten seconds", writes)
 	}
 }

@@ -35,7 +35,7 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change st
 		if err != nil || slices.Equal(want, obj.GetFinalizers()) {
 			return err
 		}
-		err = c.patchField(ctx, obj, cluster.MainPart, "metadata.finalizers", change, map[string]any{"metadata": map[string]any{
+		err = c.patchField(ctx, obj, cluster.MainPart, fieldKey{name: "metadata.finalizers"}, change, map[string]any{"metadata": map[string]any{
 			"resourceVersion": obj.GetResourceVersion(), "finalizers": want,
 		}})
 		if err == nil || !apierrors.IsConflict(err) || n == maxWriteAttempts {
@@ -181,7 +181,7 @@ func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, 
 	}
 	res := plan.StepResult{ID: want.Namespace + "/" + want.Name}
 	if action.Existing == nil {
-		err := c.writeField(ctx, want, "the object", want.Spec, func() error { return c.api.Create(ctx, want.DeepCopy()) })
+		err := c.writeField(ctx, want, fieldKey{name: "the object"}, want.Spec, func() error { return c.api.Create(ctx, want.DeepCopy()) })
 		if !apierrors.IsAlreadyExists(err) {
 			return res, err
 		}
@@ -235,7 +235,7 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	if err != nil {
 		return err
 	}
-	return c.writeField(ctx, live, "spec", []any{want.Spec, want.Labels, action.LabelsToRemove, want.Annotations}, func() error {
+	return c.writeField(ctx, live, fieldKey{name: "spec"}, []any{want.Spec, want.Labels, action.LabelsToRemove, want.Annotations}, func() error {
 		return c.api.Patch(ctx, live, cluster.MainPart, types.MergePatchType, data)
 	})
 }
