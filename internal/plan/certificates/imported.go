@@ -118,13 +118,13 @@ func namesServedByOthers(tg *owners.TargetGroups, w *model.CertificateImport) (o
 		return nil
 	}
 	guest := slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "ListenerSet" })
-	own, others := map[string]bool{}, map[string]finding.Ref{}
+	namespaces, own, others := draft.Namespaces(by), map[string]bool{}, map[string]finding.Ref{}
 	for _, lb := range tg.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			for _, r := range l.Rules {
 				for _, owner := range tg.ActionOwners(r.Actions) {
 					for _, host := range (model.Rule{Conditions: r.Conditions}).Hosts() {
-						if slices.Contains(draft.Namespaces(by), owner.Namespace) {
+						if slices.Contains(namespaces, owner.Namespace) {
 							own[host] = true
 						} else if others[host].IsZero() {
 							others[host] = owner

@@ -30,7 +30,7 @@ func (d *Draft) SecurityGroupIDs(groups []plan.SecurityGroupRef) (ids []string, 
 // separate question. known is false if a description is missing. fault is the reason why the separate question has no
 // answer.
 func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {
-	q := subnetsByIDQuestion(ids)
+	q := model.SubnetQuestion(model.SubnetsNamed{Refs: slices.Sorted(slices.Values(ids))}, "", true)
 	for _, id := range ids {
 		for _, key := range []string{asked.Key(), q.Key()} {
 			of := d.Have.Facts.Subnets[key].Candidates
@@ -50,9 +50,4 @@ func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observe
 		d.Ask(q)
 	}
 	return nil, false, nil
-}
-
-// subnetsByIDQuestion returns the question for the descriptions of the subnets with these ids.
-func subnetsByIDQuestion(ids []string) model.AskSubnets {
-	return model.SubnetQuestion(model.SubnetsNamed{Refs: slices.Sorted(slices.Values(ids))}, "", true)
 }

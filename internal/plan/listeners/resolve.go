@@ -35,7 +35,7 @@ func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Ch
 
 // Resolve resolves the desired listener w of a load balancer.
 func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolved.Listener {
-	l := resolved.Listener{LB: lb, Desired: w, Planned: true, Live: lb.LiveListener(w.Port)}
+	l := resolved.Listener{LB: lb, Desired: w, Planned: true, Live: lb.Live.ListenerOnPort(w.Port)}
 	var blocked []finding.Ref
 	if w.TLS != nil && !(l.IsNetwork() && w.DefaultHeld != 0) {
 		l.Certs = lr.certs.Resolve(w, l.Live)

@@ -19,13 +19,8 @@ import (
 // Planner plans to create, change and delete the load balancers of a stack: its load balancer and its frontend NLB.
 type Planner struct {
 	*draft.Draft
-	usage      *draft.Usage
-	albTargets *targetgroups.ALBTargetPlanner
-}
-
-// NewPlanner returns the Planner of the load balancers of a stack.
-func NewPlanner(d *draft.Draft, u *draft.Usage, albs *targetgroups.ALBTargetPlanner) *Planner {
-	return &Planner{d, u, albs}
+	*draft.Usage
+	ALBTargets *targetgroups.ALBTargetPlanner
 }
 
 // changeSecurityGroups plans to change the security groups of a load balancer, and the setting that applies their rules to

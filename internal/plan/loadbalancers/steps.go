@@ -126,7 +126,7 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 			out = append(out, p.Delete(lb, "", why, after))
 			continue
 		}
-		free := append(slices.Clone(after), p.albTargets.DeregisterFromAllTargetGroups(lb.ARN, after)...)
+		free := append(slices.Clone(after), p.ALBTargets.DeregisterFromAllTargetGroups(lb.ARN, after)...)
 		out = append(out, p.Delete(lb, "", why, free))
 	}
 	return out
@@ -142,7 +142,7 @@ func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after [
 		Why:     why, After: after, Impact: plan.DeleteImpact, RequestedBy: p.Members(), Wait: p.noEndpointWait(lb), ReplacedLoadBalancer: replaced,
 	})
 	for _, l := range lb.Listeners {
-		p.usage.RecordListenerDeletion(l, id)
+		p.RecordListenerDeletion(l, id)
 	}
 	return id
 }

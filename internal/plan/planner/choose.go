@@ -42,7 +42,7 @@ func (r *resolution) loadBalancerChoices(lb *resolved.LoadBalancer) resolved.Loa
 	out.Listeners = lb.Listeners
 	if len(out.Listeners) == 0 { // the whole stack is held, so that no listener was resolved
 		for _, w := range lb.Desired.Listeners {
-			l := resolved.Listener{LB: lb, Desired: w, Live: lb.LiveListener(w.Port), DefaultActions: w.Default}
+			l := resolved.Listener{LB: lb, Desired: w, Live: lb.Live.ListenerOnPort(w.Port), DefaultActions: w.Default}
 			for _, r := range w.Rules {
 				l.Rules = append(l.Rules, resolved.Rule{Desired: r})
 			}

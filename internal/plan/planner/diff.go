@@ -25,8 +25,8 @@ type stepPlanner struct {
 
 // diff adds the steps of a resolution to the plan of its Draft.
 func diff(r *resolution) {
-	d := &stepPlanner{resolution: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
-	d.replacements = replacement.NewPlanner(r.traffic, r.usage, r.albs, d.loadBalancers, r.listeners)
+	d := &stepPlanner{resolution: r, loadBalancers: &loadbalancers.Planner{Draft: r.Draft, Usage: r.usage, ALBTargets: r.albs}}
+	d.replacements = &replacement.Planner{Traffic: r.traffic, Usage: r.usage, ALBTargets: r.albs, LoadBalancers: d.loadBalancers, Listeners: r.listeners}
 	r.finalizers.PlanFinalizers(r.Steps)
 	r.certificates.AddPlannedSteps()
 	switch r.outcome {

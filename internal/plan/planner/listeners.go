@@ -35,7 +35,7 @@ func (r *resolution) resolveListeners() {
 		}
 	}
 	r.retainListeners()
-	rules.NewRuleQuota(r.groups, r.finalizers, r.conditionKeys, &r.lb).Resolve()
+	(&rules.RuleQuota{TargetGroups: r.groups, Finalizers: r.finalizers, Keys: r.conditionKeys, LB: &r.lb}).Resolve()
 }
 
 // resolveFrontendListeners resolves the listeners of the frontend NLB. A listener whose ALB port has no listener yet is not

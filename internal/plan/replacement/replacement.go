@@ -15,7 +15,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/loadbalancers"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
@@ -23,18 +22,11 @@ import (
 
 // Planner plans the replacement of load balancers: when the status switches, and when previous load balancers are deleted.
 type Planner struct {
-	*draft.Draft
-	targetGroups  *owners.TargetGroups
-	traffic       *traffic.Traffic
-	usage         *draft.Usage
-	albTargets    *targetgroups.ALBTargetPlanner
-	loadBalancers *loadbalancers.Planner
-	listeners     *listeners.Planner
-}
-
-// NewPlanner returns the planner of replacements of a stack.
-func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.ALBTargetPlanner, lbs *loadbalancers.Planner, ls *listeners.Planner) *Planner {
-	return &Planner{t.Draft, t.TargetGroups, t, u, albs, lbs, ls}
+	*traffic.Traffic
+	*draft.Usage
+	ALBTargets    *targetgroups.ALBTargetPlanner
+	LoadBalancers *loadbalancers.Planner
+	Listeners     *listeners.Planner
 }
 
 // HoldSchemes returns the desired state want. If the replacement of the existing load balancer is held, the desired load
@@ -125,7 +117,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 		}
 	}
 	if pending := p.unreadyTargetGroups(lb, old); len(pending) > 0 {
-		wait := p.traffic.AwaitTargets("serve "+live.ARN, "healthy targets", pending, finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name)
+		wait := p.AwaitTargets("serve "+live.ARN, "healthy targets", pending, finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name)
 		if wait.For != "" {
 			return wait
 		}
@@ -171,19 +163,19 @@ func affectsServing(s plan.Step) bool {
 func (p *Planner) unreadyTargetGroups(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
 	before := map[string][]string{}
 	equal.EachForwardedARN(old.Listeners, func(arn string) {
-		if id := p.targetGroups.LiveTargetGroupIDs[arn]; id != "" && !slices.Contains(before[id], arn) {
+		if id := p.LiveTargetGroupIDs[arn]; id != "" && !slices.Contains(before[id], arn) {
 			before[id] = append(before[id], arn)
 		}
 	})
 	var out []model.GroupRef
 	seen := map[string]bool{}
 	equal.EachForwardedARN(lb.Live.Listeners, func(arn string) {
-		id := p.targetGroups.LiveTargetGroupIDs[arn]
+		id := p.LiveTargetGroupIDs[arn]
 		if seen[arn] || len(before[id]) == 0 {
 			return
 		}
 		seen[arn] = true
-		if !p.traffic.IsReady(arn) && p.traffic.HasServingTargetGroup(before[id]) {
+		if !p.IsReady(arn) && p.HasServingTargetGroup(before[id]) {
 			out = append(out, model.GroupRef{ID: id})
 		}
 	})
@@ -201,7 +193,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 				wait = frontendWait
 			}
 			if wait.For == "" {
-				p.loadBalancers.Delete(*old, old.Name, "clients have had time to resolve "+lb.Desired.Name, p.albTargets.DeregisterFromAllTargetGroups(old.ARN, nil))
+				p.LoadBalancers.Delete(*old, old.Name, "clients have had time to resolve "+lb.Desired.Name, p.ALBTargets.DeregisterFromAllTargetGroups(old.ARN, nil))
 				continue
 			}
 			if lb.IsFrontend() {
@@ -243,7 +235,7 @@ func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *obs
 		leaving[m.Ref] = true
 	}
 	isLeaving := func(as []model.Action) bool {
-		owners := p.targetGroups.ActionOwners(as)
+		owners := p.ActionOwners(as)
 		return len(owners) > 0 && !slices.ContainsFunc(owners, func(r finding.Ref) bool { return !leaving[r] })
 	}
 	for i := range old.Listeners {
@@ -255,9 +247,9 @@ func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *obs
 					l.ForeignRules = append(l.ForeignRules, r)
 				}
 			}
-			p.listeners.RemoveForeignRules(&l)
+			p.Listeners.RemoveForeignRules(&l)
 		}
-		p.usage.KeepTargetGroupsOfListener(l.LiveWithoutForeignRules())
+		p.KeepTargetGroupsOfListener(l.LiveWithoutForeignRules())
 	}
 }
 

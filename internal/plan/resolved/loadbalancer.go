@@ -64,11 +64,6 @@ func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 	return plan.Address{Kind: plan.Listener, ID: naming.ListenerID(port)}
 }
 
-// LiveListener returns the existing listener on a port; nil if there is none.
-func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener {
-	return lb.Live.ListenerOnPort(port)
-}
-
 // ListenerOnPort returns the desired listener on a port; nil if there is none.
 func (lb *LoadBalancer) ListenerOnPort(port int32) *Listener {
 	for i := range lb.Listeners {

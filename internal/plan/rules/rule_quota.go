@@ -18,19 +18,14 @@ import (
 type RuleQuota struct {
 	*owners.TargetGroups
 	*draft.Finalizers
-	keys owners.ConditionKeys
-	lb   *resolved.LoadBalancer
-}
-
-// NewRuleQuota returns the RuleQuota of a load balancer.
-func NewRuleQuota(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *RuleQuota {
-	return &RuleQuota{tg, f, keys, lb}
+	Keys owners.ConditionKeys
+	LB   *resolved.LoadBalancer
 }
 
 // Resolve counts the rules of each namespace. If the quota has no room for new rules, it chooses the existing rules that the
 // new rules replace.
 func (rp *RuleQuota) Resolve() {
-	lb := rp.lb
+	lb := rp.LB
 	lb.RuleShares = plan.Shares{}
 	full, namespaces := false, map[string]bool{}
 	for _, l := range lb.Listeners {
@@ -51,7 +46,7 @@ func (rp *RuleQuota) Resolve() {
 // countShares counts the existing rules of a load balancer by namespace, and returns the existing rules that are not desired
 // any more.
 func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
-	lb := rp.lb
+	lb := rp.LB
 	if lb.Live == nil {
 		return nil
 	}
@@ -78,8 +73,8 @@ type ruleClaim struct {
 // unknown owners. Rules that AWS has not refused yet are included, so that refused rules get no precedence.
 func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	var rules []ruleClaim
-	for i := range rp.lb.Listeners {
-		l := &rp.lb.Listeners[i]
+	for i := range rp.LB.Listeners {
+		l := &rp.LB.Listeners[i]
 		for j := range l.Rules {
 			if p := &l.Rules[j]; !p.HasLiveRule && l.Planned {
 				rules = append(rules, ruleClaim{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
@@ -118,7 +113,7 @@ func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.Replaceable
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
 	}
-	for _, n := range plan.OrderClaims(rp.lb.RuleShares, claims) {
+	for _, n := range plan.OrderClaims(rp.LB.RuleShares, claims) {
 		p := rules[n]
 		for _, all := range best {
 			at := -1
@@ -145,7 +140,7 @@ func (p ruleClaim) rankByAssignment() int {
 // replaceableRules returns the rules of an existing listener that are not desired any more, and sets HasLiveRule of the
 // desired rules that exist. desired is the desired listener; nil if the listener is not desired.
 func (rp *RuleQuota) replaceableRules(live *observed.Listener, desired *resolved.Listener) (out []*resolved.ReplaceableRule) {
-	lb := rp.lb
+	lb := rp.LB
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
 	deleted := plan.StepID("")
 	if desired == nil {
@@ -164,7 +159,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, desired *resolved
 		r := &live.Rules[j]
 		of := rp.ActionOwners(r.Actions)
 		p := byARN[r.ARN]
-		if key := rp.keys.KeyOf(r); p == nil {
+		if key := rp.Keys.KeyOf(r); p == nil {
 			d := deletedRule{owners: of}
 			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveRule && d.hasOwnerInNamespace(p.Desired.Member) }); at >= 0 {
 				p = byKey[key][at]
@@ -193,7 +188,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, desired *resolved
 // omitRulesOverCapacity removes from each listener the new rules for which the quota has no room. It moves a rule that
 // replaces an existing rule of another listener to RulesAwaitingRoom.
 func (rp *RuleQuota) omitRulesOverCapacity() {
-	lb := rp.lb
+	lb := rp.LB
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
 		var rest []resolved.Rule
@@ -258,7 +253,7 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 // PlanRulesAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next plan
 // moves the new rules to their priorities.
 func (rp *RuleQuota) PlanRulesAwaitingRoom(groups map[string][]plan.StepID) {
-	lb := rp.lb
+	lb := rp.LB
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
 		if len(l.RulesAwaitingRoom) == 0 {
