@@ -156,9 +156,8 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 			live = fmt.Sprintf("listener %s in AWS, similarity %d", l.Live, l.Score)
 		}
 		fmt.Fprintf(w, "    listener %s:%s: %s\n      protocol from %s\n      ports from %s\n", l.Protocol, l.Ports, live, l.ProtocolFrom, l.PortsFrom)
-	}, func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
-	output.ShowFirst(a.Endpoints, maxShownEndpoints, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
-		func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
+	}, output.ShowMore(w, "    … and %d more listeners"))
+	output.ShowFirst(a.Endpoints, maxShownEndpoints, func(e explainedEndpoint) { showExplainedEndpoint(w, e) }, output.ShowMore(w, "    … and %d more endpoints"))
 	tree.ShowOtherEndpointGroups(w, "    ", a.Others)
 }
 

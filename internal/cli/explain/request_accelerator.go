@@ -286,7 +286,7 @@ func showAccelerator(w io.Writer, a *requestAccelerator) {
 				text += " -> " + e.LoadBalancer.Text(len(e.Objects) == 0)
 			}
 			fmt.Fprintln(w, finding.Printable(text))
-		}, func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
+		}, output.ShowMore(w, "    … and %d more endpoints"))
 		if !g.isServing() {
 			fmt.Fprintln(w, "    no endpoint serves")
 		}

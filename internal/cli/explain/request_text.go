@@ -25,8 +25,7 @@ func showAnswers(w io.Writer, doc RequestDocument) {
 	if len(named) == 0 && len(forAnyHost) == 1 {
 		named, forAnyHost = forAnyHost, nil
 	}
-	output.ShowFirst(named, maxAnswers, func(a requestAnswer) { showAnswer(w, a) },
-		func(n int) { fmt.Fprintf(w, "… and %d more load balancers\n", n) })
+	output.ShowFirst(named, maxAnswers, func(a requestAnswer) { showAnswer(w, a) }, output.ShowMore(w, "… and %d more load balancers"))
 	if len(forAnyHost) > 0 {
 		fmt.Fprintf(w, "\n%s\n", anyHostText(forAnyHost))
 	}
@@ -86,6 +85,5 @@ func showAnswer(w io.Writer, a requestAnswer) {
 	if len(a.Shadowed) > 0 {
 		fmt.Fprintln(w, "  these rules match too and never get the request")
 	}
-	output.ShowFirst(a.Shadowed, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
-		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
+	output.ShowFirst(a.Shadowed, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) }, output.ShowMore(w, "    … and %d more"))
 }

@@ -39,8 +39,7 @@ func showDocument(w io.Writer, doc Document) {
 	if len(doc.Warnings) > 0 {
 		fmt.Fprintln(w, "\nwarnings about the object, newest first")
 	}
-	output.ShowFirst(doc.Warnings, maxWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) },
-		func(n int) { fmt.Fprintf(w, "  … and %d more\n", n) })
+	output.ShowFirst(doc.Warnings, maxWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) }, output.ShowMore(w, "  … and %d more"))
 }
 
 // showExplainedStack prints the choices of the plan of a stack.
@@ -60,18 +59,16 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 			fmt.Fprintf(w, "#   fix: %s\n", f.WayOut)
 		}
 	}
-	output.ShowFirst(s.Others, maxOtherFindings, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
-		func(n int) { fmt.Fprintf(w, "# … and %d more about other objects\n", n) })
+	output.ShowFirst(s.Others, maxOtherFindings, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) }, output.ShowMore(w, "# … and %d more about other objects"))
 	fmt.Fprintln(w, "  members")
-	output.ShowFirst(s.Members, output.MaxShownMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
-		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
+	output.ShowFirst(s.Members, output.MaxShownMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) }, output.ShowMore(w, "    … and %d more"))
 	for _, lb := range s.LoadBalancers {
 		showExplainedLoadBalancer(w, lb)
 	}
 	if s.Accelerator != nil {
 		showExplainedAccelerator(w, s.Accelerator)
 	}
-	output.ShowFirst(s.TargetGroups, tree.MaxTargetGroups, tree.TextWriter{W: w}.WriteTargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
+	output.ShowFirst(s.TargetGroups, tree.MaxTargetGroups, tree.TextWriter{W: w}.WriteTargetGroup, output.ShowMore(w, "  … and %d more target groups"))
 }
 
 // String returns the finding in one line.
@@ -98,20 +95,17 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 	fmt.Fprintf(w, "    subnets, %s%s\n", map[string]string{
 		"kept": "those that the load balancer has", "named": "named", "tagged": "by tags", "discovered": "by the role tag", "discovered by routes": "by their routes, as none has the role tag",
 	}[lb.Subnets.How], from)
-	output.ShowFirst(lb.Subnets.Chosen, maxSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) },
-		func(n int) { fmt.Fprintf(w, "      … and %d more\n", n) })
+	output.ShowFirst(lb.Subnets.Chosen, maxSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) }, output.ShowMore(w, "      … and %d more"))
 	output.ShowFirst(lb.Subnets.Refused, maxSubnets, func(s explainedSubnet) {
 		fmt.Fprintf(w, "      not %s: %s\n", strings.TrimRight(s.ID+" "+s.Zone, " "), s.Why)
-	},
-		func(n int) { fmt.Fprintf(w, "      … and %d more that were refused\n", n) })
+	}, output.ShowMore(w, "      … and %d more that were refused"))
 	if len(lb.SecurityGroups) > 0 {
 		fmt.Fprintln(w, "    security groups")
 	}
 	for _, g := range lb.SecurityGroups {
 		fmt.Fprintf(w, "      %s: %s\n", cmp.Or(g.ID, "not created yet"), securityGroupText(g))
 	}
-	output.ShowFirst(lb.Listeners, tree.MaxListeners, func(l explainedListener) { showExplainedListener(w, l) },
-		func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
+	output.ShowFirst(lb.Listeners, tree.MaxListeners, func(l explainedListener) { showExplainedListener(w, l) }, output.ShowMore(w, "    … and %d more listeners"))
 }
 
 // securityGroupText returns the reason why a load balancer has a security group.
@@ -140,9 +134,8 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 	}
 	fmt.Fprintf(w, "    listener %s:%d%s\n", l.Protocol, l.Port, state)
 	output.ShowFirst(l.Certificates, tree.MaxCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
-		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
-	output.ShowFirst(l.Rules, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
-		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
+		output.ShowMore(w, "      … and %d more certificates"))
+	output.ShowFirst(l.Rules, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) }, output.ShowMore(w, "      … and %d more rules"))
 	// A listener of an NLB has no default action to show until it is created. A listener of an ALB shows its desired default
 	// action even if it is not created.
 	if isALB := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || isALB) {
@@ -209,6 +202,5 @@ func showExplainedBinding(w io.Writer, b explainedBinding) {
 	if len(b.Steps) == 0 {
 		fmt.Fprintln(w, "  no changes")
 	}
-	output.ShowFirst(b.Steps, maxSteps, func(s output.Step) { fmt.Fprintf(w, "  %s   # %s\n", s.ID, s.Why) },
-		func(n int) { fmt.Fprintf(w, "  … and %d more steps\n", n) })
+	output.ShowFirst(b.Steps, maxSteps, func(s output.Step) { fmt.Fprintf(w, "  %s   # %s\n", s.ID, s.Why) }, output.ShowMore(w, "  … and %d more steps"))
 }

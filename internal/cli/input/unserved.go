@@ -23,7 +23,7 @@ import (
 // unservedReasons finds the reasons why no load balancer of this controller serves an object.
 type unservedReasons struct {
 	store  *cluster.Memory
-	source *Source // knows the flags of the controller, and which objects were not read
+	source *Source // has the flags of the controller, and the kinds that were not read
 }
 
 // UnservedReason returns why no load balancer of this controller serves an object, or "" if the object does not exist.
@@ -37,7 +37,7 @@ func (d *Source) ReportUnservedNamedObjects(w io.Writer, store *cluster.Memory) 
 		if why := (unservedReasons{store, d}).reasonAndFix(ref); why != "" {
 			fmt.Fprintf(w, "# %s: %s\n", ref, why)
 		}
-	}, func(n int) { fmt.Fprintf(w, "# … and %d more objects\n", n) })
+	}, output.ShowMore(w, "# … and %d more objects"))
 }
 
 // reasonAndFix returns why an object is not served, and what a user can do. It returns "" if the object does not exist.

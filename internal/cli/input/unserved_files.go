@@ -22,7 +22,7 @@ func ShowUnservedFileObjects(w io.Writer, d *Source, store *cluster.Memory) {
 	u := unservedReasons{store, d}
 	p := stackFinder{store: store, frontends: controller.Frontends(d.Config)}
 	output.ShowFirst(u.unservedObjects(d.allObjectsInScope(store), p), output.MaxShownMembers, func(ref cluster.Ref) { fmt.Fprintf(w, "# %s is not served: %s\n", ref, u.reasonAndFix(ref)) },
-		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
+		output.ShowMore(w, "# … and %d more objects that are not served"))
 }
 
 // allObjectsInScope returns the objects of a scope, which are all objects in store if the scope covers everything.

@@ -48,8 +48,8 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 				}
 			}
 		}
-		value, asks := gw.GetAnnotations()[naming.AdoptAnnotation]
-		if asks {
+		value, annotated := gw.GetAnnotations()[naming.AdoptAnnotation]
+		if annotated {
 			if m.fromStack, m.annotationErr = naming.ParseAdoptAnnotation(gw.GetNamespace(), value); m.toStack.Kind == "" {
 				m.toStack = model.StackID{Kind: cmp.Or(m.fromStack.Kind.AdopterKind(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
 			}

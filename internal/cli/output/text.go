@@ -71,3 +71,9 @@ func ShowFirst[T any](list []T, limit int, show func(T), showMore func(int)) {
 		showMore(n)
 	}
 }
+
+// ShowMore returns a function for ShowFirst that prints a line with the number of further items. format has a verb for the
+// number, as in "… and %d more rules".
+func ShowMore(w io.Writer, format string) func(n int) {
+	return func(n int) { fmt.Fprintf(w, format+"\n", n) }
+}

@@ -386,7 +386,7 @@ const maxOtherEndpointGroups = 50
 // ShowOtherEndpointGroups prints the endpoint groups of other owners. Each line begins with prefix.
 func ShowOtherEndpointGroups(w io.Writer, prefix string, groups []OtherEndpointGroup) {
 	output.ShowFirst(groups, maxOtherEndpointGroups, func(o OtherEndpointGroup) { fmt.Fprintf(w, "%s%s\n", prefix, o.Text()) },
-		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of other owners\n", prefix, n) })
+		output.ShowMore(w, prefix+"… and %d more endpoint groups of other owners"))
 }
 
 // endpoints returns the endpoints of the accelerators of a stack.
@@ -401,8 +401,8 @@ func (s Stack) endpoints() (out []Endpoint) {
 	return out
 }
 
-// addAcceleratorTo records for each endpoint of a stack that the GlobalAccelerator of the stack leads to it. The keys of
-// accelerators are ARNs of load balancers.
+// addAcceleratorTo adds the GlobalAccelerator of a stack to accelerators, for each of its endpoints. The keys of accelerators
+// are ARNs of load balancers.
 func (s Stack) addAcceleratorTo(accelerators map[string][]output.Object) {
 	accelerator := output.Object{Kind: s.Kind, Namespace: s.stack.Namespace, Name: s.stack.Name}
 	for _, e := range s.endpoints() {

@@ -58,7 +58,7 @@ func (t TextWriter) writeAcceleratorListener(l AcceleratorListener) {
 			text += ", " + OwnerText(g.Owner) + ", not changed"
 		}
 		t.writeComparedLine(g.comparison, 2, withOrigin(text, g.From))
-		output.ShowFirst(g.Endpoints, maxEndpoints, t.writeEndpoint, func(n int) { t.writeLine(stateLive, 3, fmt.Sprintf("… and %d more endpoints", n)) })
+		output.ShowFirst(g.Endpoints, maxEndpoints, t.writeEndpoint, t.writeMore(3, "endpoints"))
 		if len(g.Endpoints) == 0 {
 			t.writeLine(stateLive, 3, "no endpoints")
 		}
@@ -153,7 +153,7 @@ func (g *graph) addEndpoint(group int, e Endpoint) {
 }
 
 // addLoadBalancer returns the node of a load balancer, and adds it if it does not exist. A load balancer has one node,
-// although both its stack and accelerators lead to it.
+// although both its stack and accelerators add it.
 func (g *graph) addLoadBalancer(stack, kind, arn, name string) int {
 	return g.addNode(stack+"|"+arn+name, fmt.Sprintf("%s load balancer\n%s", kind, name), loadBalancerShape, stateLive)
 }

@@ -225,8 +225,8 @@ func writeStack(w io.Writer, s Stack) {
 	for _, lb := range s.LoadBalancers {
 		t.writeLoadBalancer(lb)
 	}
-	output.ShowFirst(s.TargetGroups, MaxTargetGroups, t.WriteTargetGroup, func(n int) { t.writeLine(stateLive, 0, fmt.Sprintf("… and %d more target groups", n)) })
-	output.ShowFirst(s.SecurityGroups, maxSecurityGroups, t.writeSecurityGroup, func(n int) { t.writeLine(stateLive, 0, fmt.Sprintf("… and %d more security groups", n)) })
+	output.ShowFirst(s.TargetGroups, MaxTargetGroups, t.WriteTargetGroup, t.writeMore(0, "target groups"))
+	output.ShowFirst(s.SecurityGroups, maxSecurityGroups, t.writeSecurityGroup, t.writeMore(0, "security groups"))
 	fmt.Fprintln(w)
 }
 
@@ -239,6 +239,12 @@ func (s Stack) isNamedAfterOnlyMember() bool {
 func (t TextWriter) writeLine(s state, depth int, text string) {
 	sign := map[state]string{stateMissing: "+", stateDiffers: "~", stateSurplus: "-"}[s]
 	fmt.Fprintf(t.W, "%-2s%s%s\n", sign, strings.Repeat("  ", depth), text)
+}
+
+// writeMore returns a function for output.ShowFirst that writes a line with the number of further resources. noun is the
+// plural of the kind of resource.
+func (t TextWriter) writeMore(depth int, noun string) func(n int) {
+	return func(n int) { t.writeLine(stateLive, depth, fmt.Sprintf("… and %d more %s", n, noun)) }
 }
 
 // writeComparedLine writes the line of a resource with its state and note, and its changes on the lines after it.
@@ -255,8 +261,7 @@ func (t TextWriter) writeComparedLine(c comparison, depth int, text string) {
 	}
 	t.writeLine(c.State, depth, text)
 	output.ShowFirst(c.Changes, maxChanges,
-		func(f output.Field) { t.writeLine(stateLive, depth+2, t.names.Replace(f.Text())) },
-		func(n int) { t.writeLine(stateLive, depth+2, fmt.Sprintf("… and %d more differences", n)) })
+		func(f output.Field) { t.writeLine(stateLive, depth+2, t.names.Replace(f.Text())) }, t.writeMore(depth+2, "differences"))
 }
 
 // writeLoadBalancer writes a load balancer with its listeners.
@@ -267,15 +272,15 @@ func (t TextWriter) writeLoadBalancer(lb LoadBalancer) {
 	}
 	t.writeComparedLine(lb.comparison, 0, text)
 	output.ShowFirst(lb.Accelerators, output.MaxShownMembers, func(o output.Object) { t.writeLine(stateLive, 1, finding.Ref(o).String()+" has it as an endpoint") },
-		func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
-	output.ShowFirst(lb.Listeners, MaxListeners, t.writeListener, func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more listeners", n)) })
+		t.writeMore(1, "GlobalAccelerators"))
+	output.ShowFirst(lb.Listeners, MaxListeners, t.writeListener, t.writeMore(1, "listeners"))
 }
 
 // writeListener writes a listener with its certificates and rules.
 func (t TextWriter) writeListener(l Listener) {
 	t.writeComparedLine(l.comparison, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
-	output.ShowFirst(l.Certificates, MaxCertificates, t.writeCertificate, func(n int) { t.writeLine(stateLive, 2, fmt.Sprintf("… and %d more certificates", n)) })
-	output.ShowFirst(l.Rules, MaxRules, t.writeRule, func(n int) { t.writeLine(stateLive, 2, fmt.Sprintf("… and %d more rules", n)) })
+	output.ShowFirst(l.Certificates, MaxCertificates, t.writeCertificate, t.writeMore(2, "certificates"))
+	output.ShowFirst(l.Rules, MaxRules, t.writeRule, t.writeMore(2, "rules"))
 	if l.Default != "" {
 		t.writeLine(map[bool]state{true: l.State}[l.State != stateDiffers], 2, "otherwise -> "+l.Default)
 	}
@@ -334,7 +339,7 @@ func (t TextWriter) WriteTargetGroup(g TargetGroup) {
 			text += ", no endpoint of its Service"
 		}
 		t.writeLine(x.Compared, 1, finding.Printable(text))
-	}, func(n int) { t.writeLine(stateLive, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
+	}, t.writeMore(1, "that are not healthy"))
 }
 
 // HealthText returns the number of targets in each state as text. targets is nil if their health is not known.
