@@ -184,7 +184,7 @@ func TestNotesOfAViewFollowRights(t *testing.T) {
 	}
 	for i, denied := range []bool{true, true, false} {
 		server.forbiddenResources["gateways"] = denied
-		_, got, err := v.Update(t.Context())
+		_, got, err := v.Update(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -200,7 +200,7 @@ func TestUnchangedLoadBalancersAreReadRarely(t *testing.T) {
 		t.Helper()
 		now = now.Add(after)
 		o.em.Calls().Reset()
-		_, p, err := v.Update(t.Context())
+		_, p, err := v.Update(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -200,11 +200,7 @@ func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []chan
 	// Otherwise each refresh would read everything again.
 	c.view.SetMaxCacheAgeWithoutSteps(min(2*refreshPause(c.maxRefreshCalls, c.budget), durations.LongInterval))
 	before := c.refreshCalls.Load()
-	update := c.view.Update
-	if full {
-		update = c.view.UpdateUncached
-	}
-	previous, current, err := update(ctx)
+	previous, current, err := c.view.Update(ctx, full)
 	c.maxRefreshCalls = max(c.maxRefreshCalls, int(c.refreshCalls.Load()-before))
 	if err != nil || previous.Text == "" {
 		return current, nil, err

@@ -206,7 +206,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		stack := explainStack(d, ref)
-		stack.TargetGroups = tree.Compare(d, have.Facts, targets).TargetGroups
+		stack.TargetGroups = tree.NewComparer(d, have.Facts, targets).TargetGroups()
 		doc.Stacks = append(doc.Stacks, stack)
 		return nil
 	})

@@ -37,9 +37,10 @@ func NewView(cmd *cobra.Command, env output.Environment) *View {
 // has no effect if age is shorter than the maximum age for other stacks.
 func (v *View) SetMaxCacheAgeWithoutSteps(age time.Duration) { v.unchangedMaxAge = age }
 
-// Update reads the cluster and AWS. It returns the previous snapshot, which is empty at the first call, and the new one.
-func (v *View) Update(ctx context.Context) (previous, current Snapshot, err error) {
-	previous = v.current
+// Update reads the cluster and AWS. It returns the previous snapshot, which is empty at the first call, and the new one. If
+// uncached is true, it reads all facts from AWS again.
+func (v *View) Update(ctx context.Context, uncached bool) (previous, current Snapshot, err error) {
+	previous, v.bypassCache = v.current, uncached
 	v.stderr.Reset()
 	current, err = v.confirmedSnapshot(ctx, strings.NewReader(""), previous)
 	if v.stderr.Len() > 0 {
@@ -50,13 +51,6 @@ func (v *View) Update(ctx context.Context) (previous, current Snapshot, err erro
 		v.current = current
 	}
 	return previous, current, err
-}
-
-// UpdateUncached is like Update, but reads all facts from AWS again.
-func (v *View) UpdateUncached(ctx context.Context) (previous, current Snapshot, err error) {
-	v.bypassCache = true
-	defer func() { v.bypassCache = false }()
-	return v.Update(ctx)
 }
 
 // UIDOf returns the UID of an object, and whether the last update found the object. If the store has not been read yet or
