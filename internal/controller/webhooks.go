@@ -72,8 +72,8 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // used only under the lock of ServerIDGenerator
 	rules.ServerIDs = &webhook.ServerIDGenerator{
-		WorkerNumbers: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), RandomN: random.IntN},
-		Clock:         clock.RealClock{}, RandomN: random.IntN,
+		WorkerNumbers: serving.WorkerNumbers{ConfigMaps: core.ConfigMaps(serving.WorkerNamespace), Random: random},
+		Clock:         clock.RealClock{}, Random: random,
 	}
 	if s.Config.Gates.IsEnabled(config.ALBTargetControlAgent) {
 		rules.AgentConfigs = agentConfigs{live}

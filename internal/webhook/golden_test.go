@@ -94,7 +94,7 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	cfg.ReadinessGates, cfg.Namespace, cfg.LoadBalancerClass = !opt.NoReadinessGates, opt.Namespace, opt.LoadBalancerClass
 	cfg.ControllerNamespace, cfg.Accelerator = opt.OwnNamespace, opt.Accelerator
 	cfg.ServerIDs = &webhook.ServerIDGenerator{
-		WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), RandomN: constantRandom(5),
+		WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(5),
 	}
 	cfg.ServerIDVariable = "AWS_LBC_QUIC_SERVER_ID"
 	if opt.Agent != nil {

@@ -25,8 +25,7 @@ const (
 type ServerIDGenerator struct {
 	WorkerNumbers WorkerNumbers
 	Clock         clock.Clock
-	// RandomN returns a random number in [0, n). It need not be safe for concurrent use.
-	RandomN func(n int) int
+	Random        Random
 
 	mu         sync.Mutex
 	hasWorker  bool
@@ -40,6 +39,12 @@ type WorkerNumbers interface {
 	// Claim claims a worker number below WorkerCount. After an error, ServerIDGenerator calls Claim again for the next
 	// server ID.
 	Claim(ctx context.Context) (uint32, error)
+}
+
+// Random is a source of random numbers. It need not be safe for concurrent use.
+type Random interface {
+	// IntN returns a number in [0, n).
+	IntN(n int) int
 }
 
 // Next returns a server ID that it has not returned before.
@@ -59,7 +64,7 @@ func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
 		case now < g.lastMillis:
 			return "", fmt.Errorf("the clock was set back by %d ms", g.lastMillis-now)
 		case now > g.lastMillis:
-			g.lastMillis, g.sequence = now, int64(g.RandomN(1<<sequenceBits-1))
+			g.lastMillis, g.sequence = now, int64(g.Random.IntN(1<<sequenceBits-1))
 			return g.newID(), nil
 		case g.sequence+1 < 1<<sequenceBits:
 			g.sequence++

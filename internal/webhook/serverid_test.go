@@ -32,14 +32,17 @@ func (r *failingWorkers) Claim(context.Context) (uint32, error) {
 	return 1, nil
 }
 
-// constantRandom returns a random source that always returns n.
-func constantRandom(n int) func(int) int { return func(int) int { return n } }
+// constantRandom is a random source that always returns the same number.
+type constantRandom int
+
+// IntN implements webhook.Random.
+func (a constantRandom) IntN(int) int { return int(a) }
 
 func TestServerIDsAreNeverRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.UnixMilli(1700000000000)))
 		began := time.Now()
-		c := &webhook.ServerIDGenerator{WorkerNumbers: constantWorker(42), Clock: clock.RealClock{}, RandomN: constantRandom(120)}
+		c := &webhook.ServerIDGenerator{WorkerNumbers: constantWorker(42), Clock: clock.RealClock{}, Random: constantRandom(120)}
 		seen := map[string]bool{}
 		for range 100 {
 			id, err := c.Next(t.Context())
@@ -60,7 +63,7 @@ func TestServerIDsAreNeverRepeated(t *testing.T) {
 // TestServerIDGenerationEndsWithItsContext checks that Next does not wait for the next millisecond after its context has
 // ended.
 func TestServerIDGenerationEndsWithItsContext(t *testing.T) {
-	c := &webhook.ServerIDGenerator{WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), RandomN: constantRandom(127)}
+	c := &webhook.ServerIDGenerator{WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(127)}
 	if _, err := c.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +75,7 @@ func TestServerIDGenerationEndsWithItsContext(t *testing.T) {
 }
 
 func TestServerIDHasExpectedBits(t *testing.T) {
-	c := &webhook.ServerIDGenerator{WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), RandomN: constantRandom(5)}
+	c := &webhook.ServerIDGenerator{WorkerNumbers: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(5)}
 	id, err := c.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +89,7 @@ func TestServerIDHasExpectedBits(t *testing.T) {
 func TestServerIDsFailRatherThanRepeat(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.UnixMilli(1700000000000))
 	numbers := &failingWorkers{fails: true}
-	c := &webhook.ServerIDGenerator{WorkerNumbers: numbers, Clock: now, RandomN: constantRandom(0)}
+	c := &webhook.ServerIDGenerator{WorkerNumbers: numbers, Clock: now, Random: constantRandom(0)}
 	if _, err := c.Next(t.Context()); err == nil {
 		t.Error("an id without a worker number")
 	}

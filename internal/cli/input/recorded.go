@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -55,43 +56,37 @@ type (
 	}
 )
 
-// valueType is a type of conditions or actions, with its name in AWS.
-type valueType struct {
-	kind   string
-	has    func(v any) bool
-	decode func(data []byte) (any, error)
+// valueTypes are the types of conditions and actions, by their names in AWS.
+var valueTypes = map[string]reflect.Type{
+	"host-header": reflect.TypeFor[model.HostHeader](), "path-pattern": reflect.TypeFor[model.PathPattern](), "http-header": reflect.TypeFor[model.HTTPHeader](),
+	"http-request-method": reflect.TypeFor[model.RequestMethod](), "query-string": reflect.TypeFor[model.QueryString](), "source-ip": reflect.TypeFor[model.SourceIP](),
+	"forward": reflect.TypeFor[model.Forward](), "redirect": reflect.TypeFor[model.Redirect](), "fixed-response": reflect.TypeFor[model.FixedResponse](),
+	"authenticate-oidc": reflect.TypeFor[model.AuthOIDC](), "authenticate-cognito": reflect.TypeFor[model.AuthCognito](), "jwt-validation": reflect.TypeFor[model.ValidateJWT](),
 }
 
-// newValueType returns the valueType of T.
-func newValueType[T any](kind string) valueType {
-	return valueType{kind, func(v any) bool { _, ok := v.(T); return ok }, func(data []byte) (any, error) {
-		var v T
-		err := json.Unmarshal(data, &v)
-		return v, err
-	}}
-}
-
-// valueTypes are all types of conditions and actions.
-var valueTypes = []valueType{
-	newValueType[model.HostHeader]("host-header"), newValueType[model.PathPattern]("path-pattern"), newValueType[model.HTTPHeader]("http-header"),
-	newValueType[model.RequestMethod]("http-request-method"), newValueType[model.QueryString]("query-string"), newValueType[model.SourceIP]("source-ip"),
-	newValueType[model.Forward]("forward"), newValueType[model.Redirect]("redirect"), newValueType[model.FixedResponse]("fixed-response"),
-	newValueType[model.AuthOIDC]("authenticate-oidc"), newValueType[model.AuthCognito]("authenticate-cognito"), newValueType[model.ValidateJWT]("jwt-validation"),
+// kindOf returns the key in valueTypes for the type of a condition or an action, or "" for any other type.
+func kindOf(v any) string {
+	for kind, t := range valueTypes {
+		if t == reflect.TypeOf(v) {
+			return kind
+		}
+	}
+	return ""
 }
 
 // encodeTypedValues encodes a list of conditions or actions.
 func encodeTypedValues[T any](in []T) ([]typedValue, error) {
 	var out []typedValue
 	for _, v := range in {
-		i := slices.IndexFunc(valueTypes, func(t valueType) bool { return t.has(v) })
-		if i < 0 {
+		kind := kindOf(v)
+		if kind == "" {
 			return nil, fmt.Errorf("a %T cannot be recorded", v)
 		}
 		data, err := json.Marshal(v)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, typedValue{valueTypes[i].kind, data})
+		out = append(out, typedValue{kind, data})
 	}
 	return out, nil
 }
@@ -100,18 +95,15 @@ func encodeTypedValues[T any](in []T) ([]typedValue, error) {
 func decodeTypedValues[T any](in []typedValue, what string) ([]T, error) {
 	var out []T
 	for _, a := range in {
-		var decoded any
-		if i := slices.IndexFunc(valueTypes, func(t valueType) bool { return t.kind == a.Kind }); i >= 0 {
-			var err error
-			if decoded, err = valueTypes[i].decode(a.Value); err != nil {
-				return nil, err
-			}
-		}
-		v, ok := decoded.(T)
-		if !ok {
+		t := valueTypes[a.Kind]
+		if t == nil || !t.Implements(reflect.TypeFor[T]()) {
 			return nil, fmt.Errorf("unknown %s %q", what, a.Kind)
 		}
-		out = append(out, v)
+		v := reflect.New(t)
+		if err := json.Unmarshal(a.Value, v.Interface()); err != nil {
+			return nil, err
+		}
+		out = append(out, v.Elem().Interface().(T))
 	}
 	return out, nil
 }

@@ -39,6 +39,9 @@ type webhookDependencies struct{}
 // Claim implements webhook.WorkerNumbers.
 func (webhookDependencies) Claim(context.Context) (uint32, error) { return 1, nil }
 
+// IntN implements webhook.Random.
+func (webhookDependencies) IntN(int) int { return 0 }
+
 // AgentConfig implements webhook.AgentConfigs.
 func (webhookDependencies) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
 	return &v1beta1.ALBTargetControlConfig{}, nil
@@ -48,7 +51,7 @@ func (webhookDependencies) AgentConfig(context.Context, string) (*v1beta1.ALBTar
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
-		ServerIDs:        &webhook.ServerIDGenerator{WorkerNumbers: webhookDependencies{}, Clock: clock.RealClock{}, RandomN: func(int) int { return 0 }},
+		ServerIDs:        &webhook.ServerIDGenerator{WorkerNumbers: webhookDependencies{}, Clock: clock.RealClock{}, Random: webhookDependencies{}},
 		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
 		AgentConfigs:     webhookDependencies{},
 		Log:              logr.Discard(), Metrics: webhook.NewMetrics(),

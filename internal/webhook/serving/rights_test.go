@@ -38,7 +38,7 @@ func TestMissingPermissionsAreReported(t *testing.T) {
 							note(k.Sync(t.Context()))
 						}
 						for range 2 {
-							_, err := WorkerNumbers{a.coreClient().ConfigMaps(WorkerNamespace), func(int) int { return 7 }}.Claim(t.Context())
+							_, err := WorkerNumbers{a.coreClient().ConfigMaps(WorkerNamespace), constantRandom(7)}.Claim(t.Context())
 							note(err)
 						}
 						if !a.deniedVerbUsed {

@@ -23,8 +23,7 @@ const (
 // WorkerNumbers assigns worker numbers from a ConfigMap of the cluster. It implements webhook.WorkerNumbers.
 type WorkerNumbers struct {
 	ConfigMaps corev1client.ConfigMapInterface
-	// RandomN returns a random number in [0, n).
-	RandomN func(n int) int
+	Random     webhook.Random
 }
 
 // Claim returns a worker number below webhook.WorkerCount that no other process has, and writes the next number into the ConfigMap. The
@@ -39,7 +38,7 @@ func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 		} else if err != nil {
 			return 0, err
 		}
-		n := w.RandomN(limit)
+		n := w.Random.IntN(limit)
 		if text, ok := have.Data[workerKey]; ok {
 			if n, err = strconv.Atoi(text); err != nil || n < 0 || n >= limit {
 				return 0, fmt.Errorf("%s of ConfigMap %s/%s is %q, not a number below %d", workerKey, WorkerNamespace, workerConfigMap, text, limit)

@@ -6,12 +6,18 @@ import (
 
 const workerPath = "/api/v1/namespaces/kube-system/configmaps/quic-server-id-worker-tracker"
 
+// constantRandom is a random source that always returns the same number.
+type constantRandom int
+
+// IntN implements webhook.Random.
+func (a constantRandom) IntN(int) int { return int(a) }
+
 func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 	a := newFakeAPIServer(t)
 	maps := a.coreClient().ConfigMaps(WorkerNamespace)
 	claim := func() uint32 {
 		t.Helper()
-		n, err := WorkerNumbers{maps, func(int) int { return 131070 }}.Claim(t.Context())
+		n, err := WorkerNumbers{maps, constantRandom(131070)}.Claim(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +36,7 @@ func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 		t.Errorf("claimed %d after another claimed %d", n, other)
 	}
 	a.put(workerPath, map[string]any{"metadata": map[string]any{"name": "quic-server-id-worker-tracker"}, "data": map[string]any{"nextWorkerId": "x"}})
-	if _, err := (WorkerNumbers{maps, func(int) int { return 0 }}).Claim(t.Context()); err == nil {
+	if _, err := (WorkerNumbers{maps, constantRandom(0)}).Claim(t.Context()); err == nil {
 		t.Error("a number that cannot be parsed is ignored")
 	}
 }
