@@ -53,15 +53,16 @@ func newCommandRunner(cmd *cobra.Command, env output.Environment, run CommandFun
 
 // flagArguments returns a flag and its value as command-line arguments. A list has one argument for each of its values.
 func flagArguments(f *pflag.Flag) (out []string) {
-	switch v := f.Value.(type) {
-	case pflag.SliceValue:
-		for _, s := range v.GetSlice() {
-			out = append(out, fmt.Sprintf("--%s=%s", f.Name, s))
-		}
-		return out
-	default:
-		return []string{fmt.Sprintf("--%s=%s", f.Name, strings.TrimSuffix(strings.TrimPrefix(f.Value.String(), "["), "]"))}
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	} else if f.Value.Type() == "stringToString" {
+		values[0] = strings.TrimSuffix(strings.TrimPrefix(values[0], "["), "]") // as pflag shows a map
 	}
+	for _, v := range values {
+		out = append(out, fmt.Sprintf("--%s=%s", f.Name, v))
+	}
+	return out
 }
 
 // commandResult is the output of a command.

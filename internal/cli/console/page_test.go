@@ -87,6 +87,7 @@ func TestPageCommandsGetConsoleFlags(t *testing.T) {
 	}
 	special := map[string][]string{
 		"feature-gates": {"ListenerRulesTagging=false,WeightedTargetGroups=true"}, "aws-api-endpoints": {"EC2=http://127.0.0.1:1,STS=http://127.0.0.1:2"},
+		"context": {"[prod]"},
 	}
 	tried := 0
 	command().Flags().VisitAll(func(f *pflag.Flag) {
