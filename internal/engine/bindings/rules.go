@@ -50,7 +50,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 		m, _ := failure.MeaningOf(failure.ENIRules, p.r.Cloud.Class(err), err)
 		d.Rules = bindingplan.RulesResult{Findings: finding.List{{
 			Object: targets.BindingRef(f.StoredBinding), Field: "spec.networking", Reason: m.Reason, Severity: finding.Error,
-			Message: err.Error(), Fix: m.Fix,
+			Message: failure.WithoutSDKText(err), Fix: m.Fix,
 		}}}
 	}
 	return nil

@@ -53,7 +53,7 @@ var meanings = map[Subject][]meaningRow{
 	},
 	ENIRules: {
 		{Denied, finding.AccessDenied, ""},
-		{Unknown, finding.EndpointGroupUnclear, "the controller tries again"},
+		{Unknown, finding.CallFailed, "the call is repeated; if it keeps failing, check what the message names"},
 		{Quota, finding.QuotaReached, "ask AWS for a higher quota of rules per security group, or use fewer ranges in the bindings"},
 	},
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
@@ -306,7 +307,7 @@ func (r *reporter) endWithCleanupFailure(f Failure) {
 		return
 	}
 	r.Findings.Add(finding.Finding{
-		Object: targets.BindingRef(r.StoredBinding), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: f.Err.Error(), Fix: "the cleanup is retried",
+		Object: targets.BindingRef(r.StoredBinding), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: failure.WithoutSDKText(f.Err), Fix: "the cleanup is retried",
 	})
 	r.explainClosedGates()
 	r.setStatus(reasonFailedCleanup, false)

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // TestEventsOfBindingsAreRepeated checks that the event about a missing target group of a binding is emitted again
@@ -60,4 +63,25 @@ func TestEventsOfBindingsAreRepeated(t *testing.T) {
 			t.Errorf("count %d after the binding is gone, %d before", after, n)
 		}
 	})
+}
+
+// TestFailedRulesAreReportedReadably checks the event about rules of nodes that AWS refuses: its reason and the text of AWS,
+// without the text of the SDK.
+func TestFailedRulesAreReportedReadably(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"UnauthorizedOperation": "AccessDenied: change rules of security group SG: authorize ingress to SG: UnauthorizedOperation: no; add ec2:AuthorizeSecurityGroupIngress to the controller's IAM policy",
+		"InternalError":         "CallFailed: change rules of security group SG: authorize ingress to SG: InternalError: no; the call is repeated; if it keeps failing, check what the message names",
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Emulator.Faults().Add(fault.Rule{Operation: "AuthorizeSecurityGroupIngress", Action: fault.Action{Error: &store.Error{Code: code, Status: 400, Message: "no"}}})
+				r.Apply(shop, readyPods("web", podAddresses[:3]...), webIngress("", "/=web"))
+				r.Settle(10 * time.Minute)
+				expectEqual(t, "warnings", strings.ReplaceAll(want, "SG", r.Seeded.NodeSG), strings.Join(warningsByObject(r)[bindingsOf(r, "shop")[0].Name], "\n"))
+			})
+		})
+	}
 }
