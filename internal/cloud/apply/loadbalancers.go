@@ -80,7 +80,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 		return plan.StepResult{}, w.handleLoadBalancerNameConflict(ctx, id, a.Name, what)
 	}
 	if err != nil {
-		return plan.StepResult{}, w.handleFailure(what, err, time.Time{}, forgetFunc(plan.LoadBalancer, ""))
+		return plan.StepResult{}, w.handleFailure(what, w.securityGroupFailure(groups, err), time.Time{}, forgetFunc(plan.LoadBalancer, ""))
 	}
 	if len(out.LoadBalancers) != 1 {
 		return plan.StepResult{}, sdk.NewError(failure.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
@@ -229,8 +229,22 @@ func (w *loadBalancerWriter) setSecurityGroups(ctx context.Context, a plan.SetSe
 		return func(e *inventory.LoadBalancer) {
 			e.Seen.SecurityGroups = slices.Sorted(slices.Values(groups))
 			e.Seen.PrivateLinkRules = cmp.Or(a.PrivateLinkRules, e.Seen.PrivateLinkRules)
-		}, err
+		}, w.securityGroupFailure(groups, err)
 	})
+}
+
+// securityGroupFailure returns the error of a call with security groups. If AWS does not know one of them, and this process
+// created one within the settle window, the error has the class NotReady.
+func (w *loadBalancerWriter) securityGroupFailure(groups []string, err error) error {
+	switch sdk.Code(err) {
+	case "InvalidSecurityGroup", "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound":
+		for _, id := range groups {
+			if g, _ := w.inv.Resource(plan.SecurityGroup, id); w.IsYounger(g.MadeAt, durations.SettleWindow) {
+				return sdk.Wrap(failure.NotReady, "security group "+id+" was just created", err)
+			}
+		}
+	}
+	return err
 }
 
 func (w *loadBalancerWriter) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.KnownIDs) error {

@@ -10,6 +10,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // setDelaysOfAWS makes the emulated AWS as slow as AWS usually is: load balancers and targets take minutes, network
@@ -34,7 +36,7 @@ func TestDelaysOfAWSAreNoFailures(t *testing.T) {
 		addons := ingressAnnotations("wafv2-acl-name", "rig", "shield-advanced-protection", "true")
 		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), readyPods("mail", podAddresses[:3]...),
 			webIngress(addons, "/=web", "/api=api"), nlbService("mail", ipTargets, "{port: 25, targetPort: 8080}"))
-		t.Log(r.Settle(10 * time.Minute))
+		r.Settle(10 * time.Minute)
 		if got := attachedAddons(r); !strings.HasPrefix(got, "acl rig, ") {
 			t.Errorf("the load balancer has %s", got)
 		}
@@ -42,7 +44,7 @@ func TestDelaysOfAWSAreNoFailures(t *testing.T) {
 			ing.Spec.Rules[0].HTTP.Paths = ing.Spec.Rules[0].HTTP.Paths[:1]
 			ing.Annotations[annotationPrefix+"wafv2-acl-name"] = "none"
 		})
-		t.Log(r.Settle(10 * time.Minute))
+		r.Settle(10 * time.Minute)
 		if got := attachedAddons(r); !strings.HasPrefix(got, "acl , ") {
 			t.Errorf("after the edit the load balancer has %s", got)
 		}
@@ -51,19 +53,75 @@ func TestDelaysOfAWSAreNoFailures(t *testing.T) {
 		}
 		r.deleteObject(cluster.KindIngress, "shop", "web")
 		r.deleteObject(cluster.KindService, "shop", "mail")
-		t.Log(r.Settle(20 * time.Minute))
+		r.Settle(20 * time.Minute)
 		if d := cmp.Diff(empty, r.State()); d != "" {
 			t.Errorf("left behind (-before +after):\n%s", d)
 		}
 		if w := warningsByObject(r); len(w) > 0 {
 			t.Errorf("warnings: %q", w)
 		}
-		codes := map[string]int{}
-		for _, e := range r.Emulator.Calls().Entries() {
-			if e.Code != "" {
-				codes[e.Operation+" "+e.Code]++
-			}
-		}
-		t.Log(codes)
 	})
+}
+
+// unknownNewResources are calls that AWS may refuse for some seconds, because it does not know a resource that was just
+// created, with the codes of the errors.
+var unknownNewResources = map[string][]string{
+	"CreateLoadBalancer":           {"InvalidSecurityGroup", "InvalidGroup.NotFound"},
+	"CreateListener":               {"LoadBalancerNotFound", "TargetGroupNotFound"},
+	"CreateRule":                   {"ListenerNotFound", "TargetGroupNotFound"},
+	"ModifyLoadBalancerAttributes": {"LoadBalancerNotFound"},
+	"ModifyTargetGroupAttributes":  {"TargetGroupNotFound"},
+	"ModifyListenerAttributes":     {"ListenerNotFound"},
+	"AddListenerCertificates":      {"ListenerNotFound"},
+	"AssociateWebACL":              {"WAFNonexistentItemException", "WAFUnavailableEntityException"},
+}
+
+// TestNewResourcesAreAwaited checks that a new Ingress and a new Service are served soon and without warnings if AWS does
+// not know a new resource for eight seconds.
+func TestNewResourcesAreAwaited(t *testing.T) {
+	t.Parallel()
+	serve := func(r *Harness) {
+		settings := ingressAnnotations("wafv2-acl-name", "rig", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.Seeded.Certs["example.com"]+","+r.Seeded.Certs["app.test"],
+			"load-balancer-attributes", "idle_timeout.timeout_seconds=90", "target-group-attributes", "slow_start.duration_seconds=40", "listener-attributes.HTTP-80", "routing.http.response.server.enabled=false")
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("mail", podAddresses[3:]...), webIngress(settings, "/=web"), nlbService("mail", ipTargets, "{port: 25, targetPort: 8080}"))
+		r.Settle(time.Minute)
+	}
+	var want []string
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		serve(r)
+		want = append(r.State(), attachedAddons(r))
+	})
+	for operation, codes := range unknownNewResources {
+		for _, code := range codes {
+			t.Run(operation+"/"+code, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					var first time.Time
+					r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+						if c.Operation != operation {
+							return fault.Action{}
+						}
+						if first.IsZero() {
+							first = c.Time
+						}
+						if c.Time.Sub(first) > 8*time.Second {
+							return fault.Action{}
+						}
+						return fault.Action{Error: &store.Error{Code: code, Status: 400, Message: "does not exist"}}
+					})
+					serve(r)
+					if first.IsZero() {
+						t.Error("the operation is not called")
+					}
+					if d := cmp.Diff(want, append(r.State(), attachedAddons(r))); d != "" {
+						t.Errorf("after a minute (-want +got):\n%s", d)
+					}
+					if w := warningsByObject(r); len(w) > 0 {
+						t.Errorf("warnings: %q", w)
+					}
+				})
+			})
+		}
+	}
 }
