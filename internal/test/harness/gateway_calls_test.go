@@ -183,7 +183,7 @@ func TestGatewayRestart(t *testing.T) {
 		}
 		r := New(t, opt)
 		r.Emulator.Store().Lock()
-		for _, quota := range []string{"application-load-balancers", "security-groups"} {
+		for _, quota := range []string{"application-load-balancers", "security-groups-per-region"} {
 			r.Emulator.Store().Config.Quotas[quota] = 5000
 		}
 		r.Emulator.Store().Unlock()

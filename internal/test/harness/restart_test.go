@@ -46,7 +46,7 @@ func harnessWithLoadBalancers(t *testing.T, n int, opt Options) *Harness {
 	r := New(t, opt)
 	r.Emulator.Store().Lock()
 	r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
-	r.Emulator.Store().Config.Quotas["security-groups"] = 5000
+	r.Emulator.Store().Config.Quotas["security-groups-per-region"] = 5000
 	r.Emulator.Store().Unlock()
 	r.Apply(shop)
 	var all []string

@@ -132,7 +132,7 @@ func TestServiceRestart(t *testing.T) {
 			}
 		}})
 		r.Emulator.Store().Lock()
-		for _, quota := range []string{"network-load-balancers", "security-groups", "network-load-balancer-enis-per-vpc"} {
+		for _, quota := range []string{"network-load-balancers", "security-groups-per-region", "network-load-balancer-enis-per-vpc"} {
 			r.Emulator.Store().Config.Quotas[quota] = 5000
 		}
 		r.Emulator.Store().Unlock()

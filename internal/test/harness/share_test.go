@@ -29,7 +29,7 @@ func createManyLoadBalancers(t *testing.T, groups bool) {
 	r := New(t, Options{Workers: 3})
 	r.Emulator.Store().Lock()
 	r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
-	r.Emulator.Store().Config.Quotas["security-groups"] = 5000
+	r.Emulator.Store().Config.Quotas["security-groups-per-region"] = 5000
 	r.Emulator.Store().Unlock()
 	r.Apply(shop)
 	r.Emulator.Faults().SetLimits(fault.DocumentedLimits(1))
