@@ -50,9 +50,9 @@ The gauge ` + "`fulcrum_findings`" + ` counts the current findings, with the lab
 // mergeTexts maps the merge rule of an annotation to a text that describes what happens if several members of a stack set
 // the annotation. "%s" in a text is replaced by the kind of the members.
 var mergeTexts = map[string]string{
-	"one":   "all members that set it must agree; otherwise the value in AWS stays while one of them sets it, and else that of the first member is used",
-	"port":  "for each port, all members that set it must agree; otherwise the value in AWS stays while one of them sets it, and else that of the first member is used",
-	"key":   "merged by key; of several values the one in AWS stays while a member sets it",
+	"one":   "one value for all members; if their values differ, the value in AWS stays while a member sets it, otherwise the value of the first member is used",
+	"port":  "one value per port for all members; if their values differ, the value in AWS stays while a member sets it, otherwise the value of the first member is used",
+	"key":   "merged by key; if values of a key differ, the value in AWS stays while a member sets it, otherwise the value of the first member is used",
 	"union": "the values of all members are combined",
 	"own":   "affects only what this %s defines",
 	"first": "the value of the first member is used",
@@ -63,7 +63,7 @@ var mergeTexts = map[string]string{
 func ingressAnnotationsPage() string {
 	return generatedNotice + `# Ingress annotations
 
-All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I on the Ingress, S also on a Service, whose value has precedence. *Group*: what happens when several Ingresses share a load balancer.
+All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I means on the Ingress; S means also on a Service, whose value has precedence. *Group*: what happens when several Ingresses share a load balancer.
 ` + annotationTables("Ingress", settings.IngressAnnotations, func(r settings.Row) string {
 		if r.Service {
 			return "I, S"
@@ -78,7 +78,7 @@ func serviceAnnotationsPage() string {
 
 These are the annotations of a Service that gets a network load balancer of its own, or shares one. All keys begin with ` + "`service.beta.kubernetes.io/`" + `, unless they are written with another prefix. *Group*: what happens when several Services share a load balancer by ` + "`fulcrum.dev/load-balancer-group`" + `.
 
-A Service is served where its ` + "`spec.loadBalancerClass`" + ` is that of ` + "`--load-balancer-class`" + ` (default ` + "`service.k8s.aws/nlb`" + `), or where it has no class and is selected by ` + "`aws-load-balancer-type`" + `. A Service behind an Ingress has the annotations that [annotations-ingress.md](annotations-ingress.md) marks with S.
+The controller serves a Service if its ` + "`spec.loadBalancerClass`" + ` is the value of ` + "`--load-balancer-class`" + ` (default ` + "`service.k8s.aws/nlb`" + `), or if it has no class and ` + "`aws-load-balancer-type`" + ` selects the controller. A Service behind an Ingress can have the annotations that [annotations-ingress.md](annotations-ingress.md) marks with S.
 ` + annotationTables("Service", settings.ServiceAnnotations, nil)
 }
 

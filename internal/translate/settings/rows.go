@@ -79,7 +79,7 @@ func loadBalancerRows() []row[Ingress] {
 			Doc: "Tags of the AWS resources. On a Service: tags of its target groups; they override the tags of the Ingress with the same key."},
 			read: valueReader(ParseMap, func(in *Ingress) *Opt[map[string]string] { return &in.Tags })},
 		{Row: Row{Group: group, Key: "dry-run-plan", Type: "json", Merge: mergeOwn,
-			Doc: "Plan of the load balancer. With feature gate IngressPlanAnnotation the controller writes it on the first member, otherwise it removes it. The controller never reads it."}},
+			Doc: "Plan of the load balancer. With feature gate IngressPlanAnnotation, the controller writes the annotation on the first member; without the gate, the controller removes it. The controller never reads it."}},
 	}
 }
 

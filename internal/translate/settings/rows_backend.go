@@ -50,7 +50,7 @@ func targetRows() []row[Ingress] {
 			Doc: "Attributes of the target groups; other attributes are not changed."},
 			read: valueReader(parseRepeatedMap, func(in *Ingress) *Opt[map[string]string] { return &in.Target.Attributes })},
 		{Row: Row{Group: group, Key: "multi-cluster-target-group", Type: "bool", Default: "false", Service: true, Merge: mergeOwn,
-			Doc: "Keeps targets that other clusters have registered. It is on if the Ingress or the Service enables it."},
+			Doc: "Keeps targets that other clusters have registered. Enabled if the Ingress or the Service enables it."},
 			read: valueReader(ParseBool, func(in *Ingress) *Opt[bool] { return &in.Target.MultiCluster })},
 		{Row: Row{Group: group, Key: "target-control-port.<service.port>", Type: "int", Service: true, Merge: mergeOwn,
 			Doc: "Port of the target control agent in the pods of this Service port, with ip targets."},
