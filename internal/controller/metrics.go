@@ -59,18 +59,18 @@ func NewMetrics() *Metrics {
 	m.quotaRefusals = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed with an error code that contains LimitExceeded, because a quota is reached.", full)
 	m.throttledCalls = counter("aws", "api_call_throttled_errors_total", "Calls that failed because AWS throttled them.", full)
 	m.invalidCalls = counter("aws", "api_call_validation_errors_total", "Calls that AWS refused with error code ValidationError.", full)
-	m.readinessTime = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
+	m.readinessTime = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod until its readiness gate is true.",
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
 	m.missingServerIDs = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were not registered in a QUIC target group, because their pods have no server ID.",
 		[]string{"namespace", "name"})
-	m.steps = counter("fulcrum", "plan_steps_total", "Steps of plans that were tried, by kind of resource, change (verb), impact on traffic (impact) and result (done, failed; later: the failure is transient).", []string{"controller", "kind", "verb", "impact", "result"})
+	m.steps = counter("fulcrum", "plan_steps_total", "Attempted steps of plans, by kind of resource, change (verb), impact on traffic (impact) and result (done, failed; later: the failure is transient).", []string{"controller", "kind", "verb", "impact", "result"})
 	m.callsByCause = counter("fulcrum", "aws_calls_total", "Calls to AWS by purpose (cause: stack, targets, drift, orphans, other) and result (result: ok, throttled, denied, quota, refused, unanswered).", []string{"service", "operation", "cause", "result"})
 	m.queueTime = histogram("fulcrum", "queue_seconds", "Time that an item waits for a worker after it is due, by priority (label lane), highest first: targets, edits, drift, resync (unchanged).",
 		[]float64{0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300}, []string{"controller", "lane"})
 	m.registrationTime = histogram("fulcrum", "registration_seconds", "Time from a change of pods, endpoints or nodes to the resulting registration of targets, including the wait for a worker and for the rate limiter.",
 		[]float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60}, nil)
-	m.drift = counter("fulcrum", "drift_total", "Resources that others have changed in AWS, by kind, and whether the controller restored them (mode repair) or reported them (mode report).", []string{"kind", "mode"})
-	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by the part of the run that failed.", []string{"controller", "error_category"})
+	m.drift = counter("fulcrum", "drift_total", "Resources that other clients have changed in AWS, by kind, and whether the controller restored them (mode repair) or reported them (mode report).", []string{"kind", "mode"})
+	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Failed runs, by the part of the run that failed.", []string{"controller", "error_category"})
 	m.stageTime = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
 	return m
 }
