@@ -143,7 +143,8 @@ type Listener struct {
 	// +optional
 	Protocol Protocol `json:"protocol,omitempty"`
 
-	// PortRanges lists the ports. If not set, they are taken from the endpoint, as for the protocol.
+	// PortRanges lists the ports. If not set, they are taken from the endpoint; this requires a single
+	// listener with a single endpoint group with a single endpoint.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
@@ -159,9 +160,10 @@ type Listener struct {
 	EndpointGroups []EndpointGroup `json:"endpointGroups,omitempty"`
 }
 
-// GlobalAcceleratorSpec is the desired state. The order of its fields affects stored checkpoints, so it must not
-// change.
+// GlobalAcceleratorSpec is the desired state.
 type GlobalAcceleratorSpec struct {
+	// The order of the fields affects stored checkpoints, so it must not change.
+
 	// Name of the accelerator; generated from the cluster name, namespace and name of the object if not set.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -176,7 +178,7 @@ type GlobalAcceleratorSpec struct {
 	// +optional
 	IPAddresses []string `json:"ipAddresses,omitempty"`
 
-	// IPAddressType is the type of the addresses. A change from DUAL_STACK to IPV4 removes the IPv6 addresses for good.
+	// IPAddressType is the type of the addresses. A change from DUAL_STACK to IPV4 removes the IPv6 addresses permanently.
 	// +kubebuilder:default=IPV4
 	// +optional
 	IPAddressType IPAddressType `json:"ipAddressType,omitempty"`

@@ -169,7 +169,7 @@ type IngressClassParamsSpec struct {
 	// +optional
 	PrefixListsIDs []string `json:"prefixListsIDs,omitempty"`
 
-	// PrefixListsIDsLegacy is the older spelling of the same field.
+	// PrefixListsIDsLegacy is the older spelling of prefixListsIDs.
 	// +optional
 	PrefixListsIDsLegacy []string `json:"PrefixListsIDs,omitempty"`
 

@@ -72,8 +72,8 @@ type Attribute struct {
 // must be set in all entries.
 type SubnetConfiguration struct {
 	// Identifier is the ID or the Name tag of the subnet. Entries without identifiers are assigned, ascending by ID, to
-	// the subnets of the selector; without a selector to those of the live load balancer, or else to those of subnet
-	// discovery.
+	// the subnets of the selector; without a selector, to those of the existing load balancer, or else to those that subnet
+	// discovery finds.
 	// +optional
 	Identifier string `json:"identifier,omitempty"`
 
