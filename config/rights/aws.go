@@ -241,7 +241,7 @@ var AWSStatements = []Statement{
 		Actions: []Action{
 			{"elasticloadbalancing:DeleteLoadBalancer", "delete load balancers that the controller has created", ScenarioIngress},
 			{"elasticloadbalancing:DeleteTargetGroup", "delete target groups that the controller has created", ScenarioIngress},
-			{"elasticloadbalancing:ModifyCapacityReservation", "reserve capacity", ScenarioCapacity},
+			{"elasticloadbalancing:ModifyCapacityReservation", "change the capacity reservation of a load balancer", ScenarioCapacity},
 			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", ScenarioAddressPools},
 			{"elasticloadbalancing:ModifyListenerAttributes", "change attributes of listeners", ScenarioSettings},
 			{"elasticloadbalancing:ModifyLoadBalancerAttributes", "change attributes of load balancers", ScenarioSettings},
