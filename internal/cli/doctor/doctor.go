@@ -79,7 +79,7 @@ type check struct {
 	// Result is ok, warning or error.
 	Result  string `json:"result"`
 	Message string `json:"message"`
-	// Fix says what a user can do about a warning or an error.
+	// Fix describes what a user can do about a warning or an error.
 	Fix string `json:"fix,omitempty"`
 }
 

@@ -107,8 +107,8 @@ type requestAnswer struct {
 	DNSName      string `json:"dnsName,omitempty"`
 	Protocol     string `json:"protocol"`
 	Port         int32  `json:"port"`
-	// Named is what names the host of the request: the condition of the rule, the DNS name of the load balancer, or an
-	// annotation. It is missing if the load balancer accepts requests for any host.
+	// Named is the condition of the rule, the DNS name of the load balancer, or the annotation that names the host of the
+	// request. It is missing if the load balancer accepts requests for any host.
 	Named string `json:"named,omitempty"`
 	// Rule is the rule that answers. It is null if the default action answers.
 	Rule *explainedRule `json:"rule"`

@@ -29,17 +29,17 @@ var documents = []struct {
 	value          any
 }{
 	{"fulcrum plan", "The steps that the controller would take.", cli.PlanDocument{}},
-	{"fulcrum get", "The load balancers, one by one.", tree.GetDocument{}},
-	{"fulcrum tree", "What AWS has, and how it compares with the desired state.", tree.Document{}},
-	{"fulcrum explain KIND/NAME", "What was decided about an object and why.", explain.Document{}},
-	{"fulcrum explain request URL", "Which rule answers a request.", explain.RequestDocument{}},
-	{"fulcrum explain, fulcrum explain REASON", "What reasons mean.", explain.ReasonsDocument{}},
+	{"fulcrum get", "The load balancers and accelerators, one entry each.", tree.GetDocument{}},
+	{"fulcrum tree", "The resources in AWS, compared with the desired state.", tree.Document{}},
+	{"fulcrum explain KIND/NAME", "The decisions of the controller about an object, and their reasons.", explain.Document{}},
+	{"fulcrum explain request URL", "The rule that answers a request.", explain.RequestDocument{}},
+	{"fulcrum explain, fulcrum explain REASON", "The meaning of reasons.", explain.ReasonsDocument{}},
 	{"fulcrum orphans", "AWS resources with the tags of the cluster that no object needs.", orphans.Document{}},
-	{"fulcrum doctor", "What was checked and what was found.", doctor.Document{}},
+	{"fulcrum doctor", "The checks and their results.", doctor.Document{}},
 	{"fulcrum migrate", "The objects of the Gateway API that replace Ingresses, and the requests and settings that differ.", migrate.Document{}},
-	{"fulcrum migrate status", "How far load balancers have moved from Ingresses to Gateways, and what to do next.", migrate.StatusDocument{}},
-	{"fulcrum version", "Which build this is.", cli.VersionDocument{}},
-	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
+	{"fulcrum migrate status", "The state of the migration from Ingresses to Gateways, and the next step, for each load balancer.", migrate.StatusDocument{}},
+	{"fulcrum version", "The build of the program.", cli.VersionDocument{}},
+	{"--shadow-report", "The file with the steps that a controller with `--shadow` would carry out.", controller.ShadowReport{}},
 }
 
 // fieldComments returns the comments of the struct fields in the packages of the given directories. The keys have the form
@@ -140,9 +140,9 @@ func documentsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(`# Documents of the commands
 
-After reading this page you can use the output of ` + "`-o json` and `-o yaml`" + ` in a program. Both forms have the same fields. A field may be added in a later version; none is removed or gets another meaning. Lists are ordered: for example, rules by priority, and steps in an order in which they can be carried out. Notes go to the standard error, so that the standard output is one document.
+After reading this page you can use the output of ` + "`-o json` and `-o yaml`" + ` in a program. Both forms have the same fields. A field may be added in a later version; no field is removed or gets another meaning. Lists are ordered: for example, rules by priority, and steps in an order in which they can be carried out. Notes are written to standard error, so standard output has only one document.
 
-The page is made from the types of the program by ` + "`make generate`" + `. [commands.md](commands.md) says what each command does.
+` + "`make generate`" + ` generates this page from the types of the program. [commands.md](commands.md) describes each command.
 `)
 	for _, d := range documents {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n|---|---|---|\n%s", d.command, d.about, strings.Join(fieldRows(reflect.TypeOf(d.value), "", reported), ""))
