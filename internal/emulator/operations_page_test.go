@@ -66,15 +66,15 @@ func operationsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(`# What the AWS emulator supports
 
-After reading this page you know which calls the emulator answers, which of their parameters it takes, and which of its error texts are not proven to be those of AWS.
+After reading this page you know which operations the emulator supports, which of their parameters it accepts, and which of its error texts are not proven to be those of AWS.
 
-For example, ` + "`CreateListener`" + ` takes ` + "`AlpnPolicy`" + `, and ` + "`RunInstances`" + ` refuses ` + "`UserData`" + ` with the code ` + "`UnsupportedParameter`" + `, which AWS does not have, so that a test that needs it fails with its name.
+For example, ` + "`CreateListener`" + ` accepts ` + "`AlpnPolicy`" + `, and ` + "`RunInstances`" + ` refuses ` + "`UserData`" + ` with the error code ` + "`UnsupportedParameter`" + `, which AWS does not have. A test that needs the parameter therefore fails with an error that names it.
 
 This page is generated from the emulator's source by ` + "`make generate`" + `. [emulator.md](emulator.md) explains how to use the emulator.
 
 ## Operations
 
-**Taken** are the parameters that an operation handles. **Without effect** are those that it takes and that no code of the service reads. **Refused** are all others that AWS has: a request that sets one fails. An operation that is not in these tables fails as one that does not exist.
+**Taken**: parameters that the operation accepts and uses. **Without effect**: parameters that the operation accepts but ignores. **Refused**: all other parameters of the operation in AWS; a request with one of them fails. A request for an operation that is not in these tables fails like a request for an unknown operation.
 `)
 	for _, p := range pageServices {
 		s := byService[p.name]
@@ -208,7 +208,7 @@ func writeErrorTexts(b *strings.Builder, all []errorText) {
 	fmt.Fprintf(b, `
 ## Error texts
 
-Beside each error text the source of the emulator says where it is known from. Of %d texts, %d are quoted from answers of AWS in public reports, %d are in AWS's documentation or service model, %d are the emulator's own, about what it does not build, and %d are unproven. The codes of unproven texts are mostly those of the service model; a test should rely on the code and not on the text.
+In the source code of the emulator, each error text has a comment with its origin. Of %d texts, %d are quoted from answers of AWS in public reports, %d are in AWS's documentation or service model, %d are the emulator's own texts about features that it does not support, and %d are unproven. The codes of unproven texts are mostly those of the service model; a test should rely on the code and not on the text.
 
 `, len(all), count["Quoted"], count["Document"]+count["Model"], count["Own"], count["Unproven"])
 	b.WriteString("### Proven texts\n\n| Part | Code | Text | Source |\n|---|---|---|---|\n")
