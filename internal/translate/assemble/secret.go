@@ -40,7 +40,7 @@ func (o Options) readSecret(namespace, name string, get func(namespace, name str
 
 // ReadClientSecret returns the client ID and the client secret for OpenID Connect in a Secret, which it reads with get. If
 // the Secret cannot be used, it is reported at the origin that names it, and ok is false.
-func (b *Builder) ReadClientSecret(namespace, name string, at finding.Origin, get func(namespace, name string) (*corev1.Secret, bool)) (id, secret model.Secret, ok bool) {
+func ReadClientSecret(b *Builder, namespace, name string, at finding.Origin, get func(namespace, name string) (*corev1.Secret, bool)) (id, secret model.Secret, ok bool) {
 	fault := func(reason finding.Reason, message, fix string) {
 		b.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: reason,

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -133,7 +134,7 @@ func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at fin
 }
 
 func (t ruleConfigBuilder) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOIDCConfig, at finding.Origin) {
-	id, secret, ok := t.ReadClientSecret(at.Object.Namespace, c.Secret.Name, at, t.readSecret)
+	id, secret, ok := assemble.ReadClientSecret(&t.Builder, at.Object.Namespace, c.Secret.Name, at, t.readSecret)
 	out.authenticationHeld = out.authenticationHeld || !ok
 	out.authentication = model.AuthOIDC{
 		AuthCommon: authCommon(c.OnUnauthenticatedRequest, c.Scope, c.SessionCookieName, c.SessionTimeout, c.AuthenticationRequestExtraParams),

@@ -7,11 +7,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
+// sizeLimiter limits what a Gateway needs: the product of lists in its objects.
+type sizeLimiter struct{ *translation }
+
 // limitSize holds the Gateway if its configuration has too many certificates, or more client ranges than the managed security
 // group can have rules for the ports of the Gateway. Ports that only ListenerSets define get the rules that are left. Beyond
 // that, the clients of an existing port stay unchanged, and a new port admits none, so that a ListenerSet cannot hold the
 // Gateway.
-func (t *translation) limitSize() {
+func (t sizeLimiter) limitSize() {
 	clients, certificates := len(t.set.InboundCIDRs.Value)+len(t.set.PrefixLists.Value), 0
 	for _, e := range valueOr(t.config.LoadBalancer.ListenerConfigurations, nil) {
 		certificates += len(e.Certificates)
@@ -57,7 +60,7 @@ func (t *translation) limitSize() {
 
 // fitsClientLimit reports whether the rules for client ranges in the security groups of targets are within MaxRules for the
 // routes of a namespace. If they exceed the limit, the target group is reported, and what forwards to it is held.
-func (t *translation) fitsClientLimit(a target, ranges int) bool {
+func (t sizeLimiter) fitsClientLimit(a target, ranges int) bool {
 	if t.ruleCounts[a.route.Namespace]+ranges <= t.opt.MaxRules {
 		t.ruleCounts[a.route.Namespace] += ranges
 		return true

@@ -172,7 +172,7 @@ func (t *translation) build() {
 	if !t.member.Blocked {
 		t.SetMemberTags(t.member)
 		t.attached = attach.Evaluate(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: observedRoutes{t}})
-		t.limitSize()
+		sizeLimiter{t}.limitSize()
 	}
 	if !t.member.Blocked {
 		observedRoutes{t}.holdRulesOfDuplicates()

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -117,7 +118,7 @@ func (t authBuilder) oidcActions(m *member, s settings.Auth, common model.AuthCo
 	}
 	c := s.OIDC.Value
 	common.ExtraParams = c.AuthenticationRequestExtraParams
-	id, secret, ok := t.ReadClientSecret(m.Ref.Namespace, c.SecretName, s.OIDC.Origin, t.readSecret)
+	id, secret, ok := assemble.ReadClientSecret(&t.Builder, m.Ref.Namespace, c.SecretName, s.OIDC.Origin, t.readSecret)
 	if !ok {
 		return nil, false
 	}
