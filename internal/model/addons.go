@@ -1,6 +1,10 @@
 package model
 
-import "github.com/fulcrum-lb/fulcrum/internal/finding"
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
 
 // AddOns are the associations of a load balancer with AWS WAF and AWS Shield. A nil association is not managed: if the load
 // balancer has one in AWS, it stays.
@@ -52,7 +56,7 @@ type AskWebACL struct{ Name string }
 type AskSubscription struct{}
 
 // AskTrustStores asks for trust stores by name.
-type AskTrustStores struct{ Names string } // in ascending order without duplicates, separated by commas
+type AskTrustStores struct{ Names []string } // in ascending order without duplicates
 
 // Key implements Question.
 func (q AskAddOn) Key() string { return "add-on " + string(q.Of) + " " + q.ARN }
@@ -64,7 +68,7 @@ func (q AskWebACL) Key() string { return "web acl " + q.Name }
 func (AskSubscription) Key() string { return "shield subscription" }
 
 // Key implements Question.
-func (q AskTrustStores) Key() string { return "trust stores " + q.Names }
+func (q AskTrustStores) Key() string { return fmt.Sprintf("trust stores %q", q.Names) }
 
 // questions returns the questions about add-ons that do not depend on the observed state.
 func (a AddOns) questions() []Question {

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -120,9 +121,16 @@ func (q AskAttributes) Key() string { return "attributes " + q.Of + " " + q.ARN 
 // Key implements Question.
 func (q AskCapacity) Key() string { return "capacity " + q.ARN }
 
-// Key implements Question.
+// Key implements Question. The names and tags are quoted, because members of a stack choose them: a name with a comma is not
+// two names, and a name is not a tag.
 func (q AskSubnets) Key() string {
-	key := "subnets " + q.Refs + q.Tags + string(q.Discover)
+	key := "subnets " + string(q.Discover)
+	switch c := q.Choice.(type) {
+	case SubnetsNamed:
+		key += fmt.Sprintf("%q", c.Refs)
+	case SubnetsTagged:
+		key += fmt.Sprintf("%q", c.Tags)
+	}
 	if q.NLB {
 		key += " of the NLB"
 	}
@@ -183,7 +191,7 @@ func (s Stack) Questions() []Question {
 	for _, q := range s.LoadBalancer.AddOns.questions() {
 		add(q)
 	}
-	if q := TrustStoreQuestion(s.LoadBalancer.Listeners); q.Names != "" {
+	if q := TrustStoreQuestion(s.LoadBalancer.Listeners); len(q.Names) > 0 {
 		add(q)
 	}
 	for _, l := range s.LoadBalancer.Listeners {
@@ -225,6 +233,24 @@ func (lb *LoadBalancer) questions() []Question {
 	return out
 }
 
+// SubnetQuestion returns the question for the subnets that a choice selects, for a load balancer with a scheme.
+func SubnetQuestion(c SubnetChoice, scheme Scheme, nlb bool) AskSubnets {
+	out := AskSubnets{Choice: c, NLB: nlb}
+	switch c := c.(type) {
+	case SubnetsNamed:
+		out.Refs = strings.Join(c.Refs, ",")
+	case SubnetsTagged:
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(c.Tags)) {
+			parts = append(parts, k+"="+strings.Join(c.Tags[k], "|"))
+		}
+		out.Tags = strings.Join(parts, ",")
+	default:
+		out.Discover, out.Choice = scheme, SubnetsDiscovered{}
+	}
+	return out
+}
+
 // SubnetQuestion returns the question about the subnets of the load balancer.
 func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 	return SubnetQuestion(lb.Subnets, lb.Scheme, lb.Type == Network)
@@ -262,5 +288,5 @@ func TrustStoreQuestion(ls []Listener) AskTrustStores {
 		}
 	}
 	slices.Sort(names)
-	return AskTrustStores{Names: joinRefs(slices.Compact(names))}
+	return AskTrustStores{Names: slices.Compact(names)}
 }

@@ -10,3 +10,20 @@ func TestSecurityGroupKeysDiffer(t *testing.T) {
 		t.Errorf("both keys are %q", two.Key())
 	}
 }
+
+// TestSubnetKeysDiffer checks that questions for different subnets have different keys, whatever names and tags the members of
+// a stack choose. Otherwise the question of one member would get the answer to that of another one.
+func TestSubnetKeysDiffer(t *testing.T) {
+	tags := func(values ...string) SubnetsTagged { return SubnetsTagged{Tags: map[string][]string{"k": values}} }
+	keys := map[string]SubnetChoice{}
+	for _, c := range []SubnetChoice{
+		SubnetsDiscovered{}, SubnetsNamed{Refs: []string{"internal"}}, SubnetsNamed{Refs: []string{"a", "b"}}, SubnetsNamed{Refs: []string{"a,b"}},
+		SubnetsNamed{Refs: []string{"k=v|w"}}, tags("v", "w"), tags("v|w"), SubnetsTagged{Tags: map[string][]string{"k": {"v"}, "l": {"w"}}}, tags("v,l=w"),
+	} {
+		key := SubnetQuestion(c, Internal, false).Key()
+		if other, taken := keys[key]; taken {
+			t.Errorf("%v and %v have the key %q", c, other, key)
+		}
+		keys[key] = c
+	}
+}

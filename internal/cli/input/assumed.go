@@ -158,7 +158,7 @@ func (a *offlineAWS) addAnswer(f *observed.Facts, q model.Question) {
 	case model.AskLoadBalancers:
 		f.Endpoints[q.Key()] = a.endpointLoadBalancers(q)
 	case model.AskTrustStores:
-		for name := range strings.SplitSeq(q.Names, ",") {
+		for _, name := range q.Names {
 			f.TrustStores[name] = a.arn("elasticloadbalancing", "truststore/"+name+"/assumed")
 			a.addFact("trust store %q exists", name)
 		}

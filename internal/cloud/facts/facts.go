@@ -5,8 +5,8 @@ package facts
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/certificates"
@@ -101,9 +101,9 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskSubscription:
 		facts.Subscription, err = f.addOns.askSubscription(ctx)
 	case model.AskTrustStores:
-		facts.TrustStores, err = f.addOns.askTrustStores(ctx, strings.Split(q.Names, ","))
-		if err != nil {
-			facts.TrustStores = nil
+		var found map[string]string
+		if found, err = f.addOns.askTrustStores(ctx, q.Names); err == nil {
+			maps.Copy(facts.TrustStores, found) // a stack can have several questions for trust stores
 		}
 	case model.AskAdopted, model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
 		// The answers to these questions are part of the observed resources.

@@ -20,7 +20,7 @@ func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack
 	out := observed.Stack{Facts: observed.Facts{
 		Region: r.Config.Region, Now: r.Config.Clock.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, SecurityGroups: map[string]observed.SecurityGroupAnswer{},
-		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, Health: map[string]observed.Health{},
+		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Schemes: map[string]model.Scheme{}, TrustStores: map[string]string{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 		Validations: map[string]observed.Validation{}, CertificateOwners: map[string]observed.CertificateOwner{},
 		Endpoints: map[string][]observed.EndpointLoadBalancer{}, Accelerators: map[string][]string{},

@@ -115,7 +115,7 @@ func (a *FakeAWS) answerQuestion(have *observed.Stack, q model.Question) {
 	case model.AskSubscription:
 		f.Subscription = &observed.Subscription{Active: true}
 	case model.AskTrustStores:
-		for name := range strings.SplitSeq(q.Names, ",") {
+		for _, name := range q.Names {
 			f.TrustStores[name] = arn("elasticloadbalancing", "truststore/"+name+"/1")
 		}
 	case model.AskALBTargets:

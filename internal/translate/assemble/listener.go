@@ -80,7 +80,7 @@ func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 		m := model.MutualAuth(w)
 		if m.HasTrustStoreName() {
 			arn, asked := b.Live.Facts.TrustStores[m.TrustStore]
-			if !b.RequireAnswer(model.AskTrustStores{Names: m.TrustStore}, asked) {
+			if !b.RequireAnswer(model.AskTrustStores{Names: []string{m.TrustStore}}, asked) {
 				return false
 			}
 			m.TrustStore = arn
