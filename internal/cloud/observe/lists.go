@@ -98,22 +98,8 @@ func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) er
 		})
 		return ok
 	}
-	return sdk.ReadOnce(ctx, l.once, l.key, fresh, func() error {
-		err := l.read(ctx, since)
-		if err == nil {
-			r.Inv.WithWriteLock(func() {
-				last := r.Inv.Lists[l.key]
-				last.ExtraAge = slowListFactor * r.Config.Clock.Now().Sub(last.ReadAt)
-			})
-		}
-		return err
-	})
+	return sdk.ReadOnce(ctx, l.once, l.key, fresh, func() error { return l.read(ctx, since) })
 }
-
-// slowListFactor, multiplied by the time that reading a list took, is the additional time for which the list stays fresh.
-// Without this time, if AWS is slow, a list would be outdated before the run has read everything else, and would be read
-// again and again.
-const slowListFactor = 4
 
 func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
 	return readPages(ctx, r.Client, r.Inv, inventory.LoadBalancerList, since, func(seen map[string]*inventory.LoadBalancer) nextPage {

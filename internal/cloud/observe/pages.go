@@ -22,6 +22,11 @@ func (next nextPage) readAll(ctx context.Context) error {
 	}
 }
 
+// slowListFactor, multiplied by the time that reading a list took, is the additional time for which the list stays fresh.
+// Without this time, if AWS is slow, a list would be outdated before the run has read everything else, and would be read
+// again and again.
+const slowListFactor = 4
+
 // readPages reads a list, and calls enter under the lock of the inventory with the entries and the time at which the read
 // began. It resumes a read that failed before, unless that read began before since. Otherwise a list with many pages would
 // never be read to its end while AWS admits few calls.
@@ -45,7 +50,7 @@ func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory
 		}
 		if err == nil {
 			enter(r.seen, r.start)
-			v.Lists[key].ReadAt = r.start
+			v.Lists[key].ReadAt, v.Lists[key].ExtraAge = r.start, slowListFactor*c.Config.Clock.Now().Sub(r.start)
 		}
 	})
 	return err
