@@ -163,7 +163,7 @@ func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 		if !cc.coversAny(arn, model.Rule{Conditions: r.Conditions}.Hosts()) {
 			continue
 		}
-		ids := cc.retention.TargetGroupIDs(r.Actions)
+		ids := cc.Retention.TargetGroupIDs(r.Actions)
 		if len(ids) == 0 {
 			of = append(of, "")
 		}

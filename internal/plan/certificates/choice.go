@@ -10,26 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Chooser chooses the certificates of listeners.
+// Chooser chooses the certificates of listeners, among them the managed certificates of the stack.
 type Chooser struct {
-	*draft.Draft
-	managedARNs map[string]string // ARNs of the managed certificates to use, by the id of the certificate in the model
-	// importingIDs are the ids of the certificates that this plan imports. The creation of a listener waits for them, so that
-	// its default certificate is the first certificate that a member requests.
-	importingIDs map[string]bool
-	retention    *owners.Retention
-}
-
-// NewChooser returns the Chooser of a stack whose managed certificates are in m. held determines which observed rules are
-// retained.
-func NewChooser(d *draft.Draft, m *Managed, held *owners.Retention) *Chooser {
-	return &Chooser{d, m.managedARNs, m.importingIDs, held}
+	*Managed
+	// Retention determines which observed rules are retained.
+	Retention *owners.Retention
 }
 
 // Resolve chooses the certificates of a listener. The default certificate is the first certificate of a member (see
@@ -278,7 +268,7 @@ func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener,
 	}
 	if live != nil && len(cc.Want.Held.Members) > 0 {
 		for i := range live.Rules {
-			if r := &live.Rules[i]; cc.retention.RetainedMemberOf(live.Port, r) != nil {
+			if r := &live.Rules[i]; cc.Retention.RetainedMemberOf(live.Port, r) != nil {
 				add(model.Rule{Conditions: r.Conditions})
 			}
 		}

@@ -18,13 +18,15 @@ import (
 type Managed struct {
 	*draft.Draft
 	*draft.Finalizers
-	targetGroups   *owners.TargetGroups
-	managedARNs    map[string]string // ARNs of the certificates to use, by the id of the certificate in the model
-	importingIDs   map[string]bool   // ids of certificates that this plan imports
-	keptARNs       map[string]bool   // ARNs of certificates that must not be deleted
-	importCounts   map[string]int    // numbers of certificates that this plan adds to the quota of imports, by namespace of the Secret
-	plannedSteps   []plan.Step       // steps that Resolve has planned
-	plannedRecords map[string]bool   // names of DNS records that the plan creates or deletes
+	targetGroups *owners.TargetGroups
+	managedARNs  map[string]string // ARNs of the certificates to use, by the id of the certificate in the model
+	// importingIDs are the ids of the certificates that this plan imports. The creation of a listener waits for them, so that
+	// its default certificate is the first certificate that a member requests.
+	importingIDs   map[string]bool
+	keptARNs       map[string]bool // ARNs of certificates that must not be deleted
+	importCounts   map[string]int  // numbers of certificates that this plan adds to the quota of imports, by namespace of the Secret
+	plannedSteps   []plan.Step     // steps that Resolve has planned
+	plannedRecords map[string]bool // names of DNS records that the plan creates or deletes
 }
 
 // NewManaged returns the planner of the managed certificates of a stack.

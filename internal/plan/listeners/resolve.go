@@ -28,9 +28,9 @@ type Resolver struct {
 	foreignHostnames map[string][]model.ForeignHostname
 }
 
-// NewResolver returns the Resolver of a stack. held determines which rules are retained.
-func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Chooser, held *owners.Retention, keys owners.ConditionKeys) *Resolver {
-	return &Resolver{tg, u, certs, held, keys, ForeignHostnames(tg.Have.Facts.Withdrawn)}
+// NewResolver returns the Resolver of a stack.
+func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Chooser, keys owners.ConditionKeys) *Resolver {
+	return &Resolver{tg, u, certs, certs.Retention, keys, ForeignHostnames(tg.Have.Facts.Withdrawn)}
 }
 
 // Resolve resolves the desired listener w of a load balancer.

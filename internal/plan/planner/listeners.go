@@ -14,7 +14,7 @@ import (
 )
 
 func (r *resolution) listenerResolver() *listeners.Resolver {
-	return listeners.NewResolver(r.groups, r.usage, certificates.NewChooser(r.Draft, r.certificates, r.retention), r.retention, r.conditionKeys)
+	return listeners.NewResolver(r.groups, r.usage, &certificates.Chooser{Managed: r.certificates, Retention: r.retention}, r.conditionKeys)
 }
 
 // resolveListeners resolves the listeners of the load balancer of the stack.
