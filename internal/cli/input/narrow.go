@@ -161,11 +161,6 @@ func (s *scope) SingleNamespace() string {
 	return namespace
 }
 
-// UnavailableOwnerKinds returns the kinds of objects that own stacks and that the user may not list.
-func UnavailableOwnerKinds(d *Source) []cluster.Kind {
-	return UnavailableKinds(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
-}
-
 // UnavailableKinds returns those of the given kinds that the user may not list.
 func UnavailableKinds(d *Source, of ...cluster.Kind) []cluster.Kind {
 	return intersectKinds(d.unreadableKinds, of)
