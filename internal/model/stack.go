@@ -99,7 +99,7 @@ type Stack struct {
 	// Attached are the namespaces of a Gateway and of the routes that are attached to it, in ascending order.
 	Attached []string
 	// Adopters are Gateways with an annotation to take over the load balancer of this stack. This annotation alone does not
-	// permit the take-over.
+	// permit the take-over, so no plan reads them; when they change, the stack is compared with AWS again.
 	Adopters []StackID
 }
 
