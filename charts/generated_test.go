@@ -191,11 +191,11 @@ serviceAccount:
 helm upgrade --install aws-load-balancer-controller charts/fulcrum -n kube-system -f values.yaml
 ` + "```" + `
 
-[install.md](install.md) has the whole installation, [takeover.md](takeover.md) the migration from aws-load-balancer-controller and back.
+[install.md](install.md) describes the installation, [takeover.md](takeover.md) the migration from aws-load-balancer-controller and back.
 
 ## What is checked
 
-Helm refuses a value that does not exist or has the wrong type, before it changes anything. The error names the value. ` + "`helm lint`" + ` reports the same errors. A value that is empty, unset or 0 sets no flag; a switch (true, false or empty) sets its flag if it is not empty. To set a flag that has no value in the chart, use ` + "`extraArgs`" + `.
+Helm rejects values that do not exist or have a wrong type, before it changes anything. The error names the value. ` + "`helm lint`" + ` reports the same errors. A value that is empty, unset or 0 sets no flag; a switch (true, false or empty) sets its flag if it is not empty. To set a flag that has no value in the chart, use ` + "`extraArgs`" + `.
 
 ## Values
 

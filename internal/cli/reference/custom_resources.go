@@ -18,7 +18,7 @@ func customResourcesPage() string {
 	b.WriteString(generatedNotice)
 	b.WriteString(`# Custom resources
 
-After reading this page you can look up each field of the custom resources of the controller, with the values that the API server admits. The definitions are in ` + "`config/crd`" + `; they are those of aws-load-balancer-controller v3.5.0, so that a cluster that has them needs no change.
+After reading this page you can look up each field of the custom resources of the controller, with the values that the API server admits. The definitions are in ` + "`config/crd`" + `; they are those of aws-load-balancer-controller v3.5.0, so a cluster with its definitions needs no change.
 
 ` + "`[]`" + ` in a path stands for each item of a list, ` + "`{}`" + ` for each value of a map. A field that is not marked as required may be left out.
 `)
