@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
@@ -46,4 +47,44 @@ func noteRetainedRefusals(of []targets.Endpoint) note {
 		e.refusedTargets = all
 		return e
 	}
+}
+
+// refusedChange is a change of the rules of a security group that AWS refused, with the current delay of its back-off.
+type refusedChange struct {
+	bindingplan.SecurityGroupChange
+	err   error
+	until time.Time
+	delay time.Duration
+}
+
+// refusalOf returns the error with which AWS refused the same change, if the back-off has not ended. Many bindings have rules
+// in one security group, and without it, the run of each of them would repeat the call.
+func (o *ruleOwner) refusalOf(c bindingplan.SecurityGroupChange, now time.Time) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if x := o.refusedChanges[c.Group]; x.isSame(c) && now.Before(x.until) {
+		return x.err
+	}
+	return nil
+}
+
+// noteRefusedChange records that AWS refused a change. Each further refusal of the same change doubles its back-off. If err
+// is nil, it removes the entry of the security group.
+func (o *ruleOwner) noteRefusedChange(c bindingplan.SecurityGroupChange, err error, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil {
+		delete(o.refusedChanges, c.Group)
+		return
+	}
+	x := o.refusedChanges[c.Group]
+	if !x.isSame(c) {
+		x.delay = 0
+	}
+	delay := min(max(2*x.delay, durations.Requeue), durations.DeniedWait)
+	o.refusedChanges[c.Group] = refusedChange{c, err, now.Add(delay), delay}
+}
+
+func (x refusedChange) isSame(c bindingplan.SecurityGroupChange) bool {
+	return slices.Equal(x.Authorize, c.Authorize) && slices.Equal(x.Revoke, c.Revoke)
 }

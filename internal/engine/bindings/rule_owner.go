@@ -25,6 +25,7 @@ type ruleOwner struct {
 	// uncomparedSecurityGroups are the security groups that any run may compare with AWS, because their binding does not
 	// exist any more or the last comparison failed.
 	uncomparedSecurityGroups map[string]bool
+	refusedChanges           map[string]refusedChange // by security group
 	// securityGroupLocks has the security groups whose rules a run is changing. The channel is closed when the run has
 	// finished.
 	securityGroupLocks map[string]chan struct{}
@@ -47,7 +48,7 @@ type contributor struct {
 
 func newRuleOwner() *ruleOwner {
 	return &ruleOwner{
-		contributions: bindingplan.NewRuleAggregate(), byBinding: map[Key]contributor{}, uncomparedSecurityGroups: map[string]bool{}, securityGroupLocks: map[string]chan struct{}{},
+		contributions: bindingplan.NewRuleAggregate(), byBinding: map[Key]contributor{}, uncomparedSecurityGroups: map[string]bool{}, refusedChanges: map[string]refusedChange{}, securityGroupLocks: map[string]chan struct{}{},
 		knownSecurityGroupIDs: map[string]bool{}, nodeSecurityGroups: map[string]*bindingplan.NodeSecurityGroups{},
 	}
 }

@@ -231,8 +231,15 @@ func (r ruleSyncer) changeToDesiredRules(ctx context.Context, group string, age 
 		if g.ID != group {
 			continue
 		}
-		if c := r.sharedRules.changeOf(g, r.ruleOptions()); !c.Empty() {
+		c := r.sharedRules.changeOf(g, r.ruleOptions())
+		if err := r.sharedRules.refusalOf(c, r.Clock.Now()); err != nil {
+			return false, true, err
+		}
+		if !c.Empty() {
 			changed, err = r.changeSecurityGroup(ctx, c)
+		}
+		if err == nil || ctx.Err() == nil && r.isRefusal(err) {
+			r.sharedRules.noteRefusedChange(c, err, r.Clock.Now())
 		}
 	}
 	return changed, true, err

@@ -32,6 +32,15 @@ func (r ruleSyncer) isInvalid(err error) bool {
 	return err != nil && (r.Cloud.Class(err) == failure.Invalid || r.Cloud.Class(err) == failure.Gone)
 }
 
+// isRefusal reports whether an immediate repetition of the call would probably fail in the same way.
+func (r ruleSyncer) isRefusal(err error) bool {
+	switch r.Cloud.Class(err) {
+	case failure.Denied, failure.Quota, failure.Invalid, failure.Gone, failure.Unknown:
+		return failure.PostponedFor(err) == 0
+	}
+	return false
+}
+
 // groupChange is a change of the rules of a security group that is carried out as far as AWS accepts it. It adds the rules
 // except invalid ones, and as many as the quota permits. It removes each old rule after the rules that replace it exist.
 type groupChange struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // quotaAWS is a fakeAWS that refuses a call with which a security group would have more than most rules. As in AWS, the call
@@ -85,6 +86,7 @@ func TestRemovedRuleIsRestoredIfItsReplacementDoesNotFit(t *testing.T) {
 	w.run("a")
 	checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 	delete(w.aws.refusedItems, "sg-c")
+	w.now = w.now.Add(durations.Requeue)
 	w.run("a")
 	checkEqual(t, "with room", "tcp 8080-8080 sg-c", w.aws.rulesOf("sg-node"))
 }
