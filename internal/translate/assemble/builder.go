@@ -99,8 +99,6 @@ type Builder struct {
 	RulesByAddress bool
 	// AdmitsNoClients reports whether the managed security group has no rules that admit clients.
 	AdmitsNoClients bool
-	// HeldClients has the ports whose clients stay unchanged in the managed security group. A new port of these admits none.
-	HeldClients map[int32]bool
 	// Redirect is the HTTPS port to which HTTP listeners redirect. It is not set if they do not redirect.
 	Redirect settings.Opt[int32]
 }

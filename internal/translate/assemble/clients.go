@@ -15,8 +15,6 @@ import (
 // errIPv6Only reports that all CIDRs of clients are IPv6, but the network load balancer has only IPv4 addresses.
 var errIPv6Only = errors.New("all ranges are IPv6")
 
-var errClientsHeld = errors.New("the ranges need too many rules")
-
 // clientBuilder builds the rules of the managed security group that admit clients.
 type clientBuilder struct{ *Builder }
 
@@ -29,21 +27,13 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
 		o := settings.NonEmptyList(m.Set.InboundCIDRs)
-		if b.HeldClients[p.Number] {
-			return settings.Opt[[]string]{Fault: errClientsHeld, Origin: o.Origin}
-		}
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
 			// The CIDRs are treated as invalid: it is better to keep the existing rules than to admit no clients.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
 	}
-	prefixLists := func(m *members.Member) settings.Opt[[]string] {
-		if b.HeldClients[p.Number] {
-			return ranges(m)
-		}
-		return settings.NonEmptyList(m.Set.PrefixLists)
-	}
+	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.PrefixLists) }
 	cidrs := b.mergeClients(p, b.settingName("inbound-cidrs"), ranges, prefixLists, func() members.LiveValue[[]string] { return b.liveCIDRs(p, ipv6) })
 	lists := b.mergeClients(p, b.settingName("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.KeepsLive && !lists.KeepsLive {

@@ -107,9 +107,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 		Labels: labels, Annotations: annotations,
 	}
 	if t.RulesByAddress {
-		if r.Clients = t.clients(g); !sizeLimiter(t).fitsClientLimit(a, len(r.Clients.Ranges)) {
-			return nil
-		}
+		r.Clients = t.clients(g)
 	}
 	g.Binding = assemble.NewBinding(r)
 	return &g.TargetGroup

@@ -94,7 +94,7 @@ type translation struct {
 	// routesOfName by ARN.
 	liveTargetGroups      map[string]*observed.TargetGroup
 	liveTargetGroupRoutes map[string][]finding.Ref
-	// ruleCounts has the number of rules of the routes of each namespace: listener rules, or rules for clients of targets.
+	// ruleCounts has the number of rules of the routes of each namespace.
 	ruleCounts map[string]int
 }
 
@@ -115,7 +115,6 @@ func (t *translation) setPreserveHost() {
 // loadConfiguration reads the configuration of the Gateway, sets the member, and reports values that are not valid.
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
-	t.HeldClients = map[int32]bool{}
 	t.heldCertificates, t.namedTargetGroups = map[*attach.Listener][]string{}, assemble.NamedTargetGroups{}
 	t.strictConformance = class.Spec.ControllerName == gatewayconfig.FulcrumController
 	config, faults := gatewayconfig.Resolve(t.view, t.gw, class)
@@ -172,7 +171,7 @@ func (t *translation) build() {
 	if !t.member.Blocked {
 		t.SetMemberTags(t.member)
 		t.attached = attach.Evaluate(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: observedRoutes{t}})
-		sizeLimiter{t}.limitSize()
+		limitSize(t)
 	}
 	if !t.member.Blocked {
 		observedRoutes{t}.holdRulesOfDuplicates()
