@@ -51,7 +51,7 @@ func New(client *sdk.Client, inv *inventory.Inventory) *Accelerators {
 
 // Reset empties the cache, so that the next run reads all accelerators from AWS.
 func (c *Accelerators) Reset() {
-	c.ports.Reset()
+	c.ports.Expire()
 	c.WithLock(func() {
 		c.listedAt, c.entries, c.tombstones = time.Time{}, map[string]*cachedAccelerator{}, map[string]time.Time{}
 	})

@@ -44,9 +44,9 @@ func New(client *sdk.Client) *Certificates {
 // Reset empties the caches of certificates and hosted zones.
 func (c *Certificates) Reset() {
 	c.WithLock(func() { c.certs = newCertificateCache() })
-	c.issued.Reset()
-	c.public.Reset()
-	c.validations.Reset()
+	c.issued.Expire()
+	c.public.Expire()
+	c.validations.Expire()
 	c.Zones.Reset()
 }
 

@@ -178,8 +178,8 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 // forgetLists makes the next run read all lists of certificates again.
 func (c *Certificates) forgetLists() {
 	c.WithLock(func() { c.certs.ownReadAt = time.Time{} })
-	c.issued.Reset()
-	c.public.Reset()
+	c.issued.Expire()
+	c.public.Expire()
 }
 
 // RequestCertificate requests a certificate. The idempotency token makes ACM return the same certificate if the answer

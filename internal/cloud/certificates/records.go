@@ -46,7 +46,7 @@ type deniedChange struct {
 
 // Reset empties the cache.
 func (c *Zones) Reset() {
-	c.list.Reset()
+	c.list.Expire()
 	c.WithLock(func() { c.deniedChanges, c.recordsCreatedAt = map[string]deniedChange{}, map[recordKey]time.Time{} })
 }
 
@@ -169,7 +169,7 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 		})
 		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case failure.Gone:
-		c.list.Reset()
+		c.list.Expire()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -37,7 +37,7 @@ func New(client *sdk.Client) *ENIs {
 
 // Reset empties the cache.
 func (p *ENIs) Reset() {
-	p.ranges.Reset()
+	p.ranges.Expire()
 	p.WithLock(func() { p.cache = newENICache() })
 }
 

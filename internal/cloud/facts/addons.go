@@ -44,8 +44,8 @@ func NewAddOns(client *sdk.Client, inv *inventory.Inventory) *AddOns {
 }
 
 func (a *AddOns) reset() {
-	a.webACLs.Reset()
-	a.subscriptions.Reset()
+	a.webACLs.Expire()
+	a.subscriptions.Expire()
 	a.WithLock(func() { a.associations, a.trustStores = map[string]association{}, map[string]cachedARN{} })
 }
 

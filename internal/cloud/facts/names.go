@@ -53,8 +53,8 @@ func newNameFacts(client *sdk.Client, inv *inventory.Inventory) *nameFacts {
 }
 
 func (n *nameFacts) reset() {
-	n.securityGroups.Reset()
-	n.targetGroups.Reset()
+	n.securityGroups.Expire()
+	n.targetGroups.Expire()
 }
 
 // askSecurityGroups finds security groups by ID, or by their Name tag in the VPC of the cluster. Names may contain the

@@ -38,9 +38,9 @@ func newNetworkFacts(client *sdk.Client) *networkFacts {
 }
 
 func (n *networkFacts) reset() {
-	n.vpcSubnets.Reset()
-	n.otherVPCSubnets.Reset()
-	n.publicByID.Reset()
+	n.vpcSubnets.Expire()
+	n.otherVPCSubnets.Expire()
+	n.publicByID.Expire()
 	n.WithLock(func() { n.zoneTypes = map[string]string{} })
 }
 

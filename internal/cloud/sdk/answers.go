@@ -69,5 +69,11 @@ func (a *Answers[T]) Count(condition func(T) bool) (n int) {
 // Forget removes the answer for a key, so that the next call of Get reads it.
 func (a *Answers[T]) Forget(key string) { a.WithLock(func() { delete(a.byKey, key) }) }
 
-// Reset removes all answers.
-func (a *Answers[T]) Reset() { a.WithLock(func() { clear(a.byKey) }) }
+// Expire makes the next call of Get read each answer again. A concurrent call that has just read an answer still finds it.
+func (a *Answers[T]) Expire() {
+	a.WithLock(func() {
+		for key, found := range a.byKey {
+			a.byKey[key] = answer[T]{value: found.value}
+		}
+	})
+}

@@ -66,3 +66,29 @@ func TestAnswersAreReadAgain(t *testing.T) {
 		t.Errorf("%d is cached after Forget", got)
 	}
 }
+
+// TestExpiredAnswersAreReadAgain checks that Expire makes the next call read an answer again, and leaves the answer to calls
+// that have just read it. A list that is empty for such a call would mean that AWS has none of the resources.
+func TestExpiredAnswersAreReadAgain(t *testing.T) {
+	now := time.Unix(1700000000, 0)
+	c := &Client{Config: Config{Clock: testclock.FromVariable(&now)}}
+	a, reads := NewAnswers[int](c), 0
+	get := func() int {
+		got, err := a.Get(t.Context(), "key", time.Hour, func(context.Context) (int, error) {
+			reads++
+			return reads, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	get()
+	a.Expire()
+	if got := a.Cached("key"); got != 1 {
+		t.Errorf("%d is cached after Expire, want 1", got)
+	}
+	if got := get(); got != 2 {
+		t.Errorf("the answer is %d after Expire, want 2", got)
+	}
+}
