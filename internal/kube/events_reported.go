@@ -176,6 +176,7 @@ func (e *eventFilter) removeRecord(uid types.UID, ev cluster.Event) {
 	defer e.mu.Unlock()
 	if h := e.histories[uid]; h != nil {
 		delete(h.records, eventKeyOf(ev))
+		h.writes = max(h.writes-1, 0)
 	}
 }
 
@@ -215,7 +216,7 @@ type dueWarning struct {
 func (e *eventFilter) takeDueWarnings(at time.Time, limit int) (out []dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.histories, func(_ types.UID, h *eventHistory) bool {
+	defer maps.DeleteFunc(e.histories, func(_ types.UID, h *eventHistory) bool {
 		return len(h.records) == 0 && at.Sub(h.hourStart) >= durations.EventRetention
 	})
 	for _, warnings := range e.lastingWarnings {
@@ -265,5 +266,7 @@ func (e *eventFilter) retryEmission(due dueWarning) {
 	defer e.mu.Unlock()
 	if r := e.recordOf(due.uid, due.key); r != nil {
 		r.count, r.last = r.count-1, due.last.Add(durations.SweepInterval-repeatEventAfter())
+		h := e.histories[due.uid]
+		h.writes = max(h.writes-1, 0)
 	}
 }

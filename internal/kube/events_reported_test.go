@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,5 +192,38 @@ func TestAWarningReportedWithASuccessIsOneEvent(t *testing.T) {
 		if n != step.want {
 			t.Errorf("step %d: %d events, want %d", i, n, step.want)
 		}
+	}
+}
+
+// TestFaultAfterTheLimitIsReportedLater checks that a fault that stays is reported within two hours, although the object had as
+// many warnings within an hour as the controller writes.
+func TestFaultAfterTheLimitIsReportedLater(t *testing.T) {
+	ing := newIngress()
+	ing.UID = "web"
+	_, m := newTestCluster(t, ing)
+	now := time.Unix(1700000000, 0)
+	c := New(m, MemoryAPI{m}, testclock.FromVariable(&now))
+	write := func(events ...cluster.Patch) {
+		if err := c.Write(t.Context(), append(events, cluster.LastingWarnings{Subject: "stack"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warning := func(message string) cluster.Event {
+		return cluster.Event{Ref: cluster.RefOf(ing), Warning: true, Reason: "R", Message: message}
+	}
+	for i := range maxWarningsPerObject {
+		now = now.Add(time.Second)
+		write(warning(fmt.Sprint("fault ", i)))
+		write(cluster.Event{Ref: cluster.RefOf(ing), Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"})
+	}
+	write(warning("the fault that stays"))
+	for range 120 {
+		now = now.Add(time.Minute)
+		c.RepeatEvents(t.Context())
+	}
+	if !slices.ContainsFunc(m.All("Event"), func(o cluster.Object) bool {
+		return strings.Contains(o.(*corev1.Event).Message, "the fault that stays")
+	}) {
+		t.Error("no event reports the fault that stays")
 	}
 }
