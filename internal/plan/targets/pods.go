@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -41,9 +42,11 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 }
 
 // podEndpoints returns the endpoints that have to be registered, and those on nodes whose Ready condition is Unknown. It
-// ignores endpoints above maxEndpoints, and reports this.
+// ignores endpoints above maxEndpoints, and reports this. EndpointSlices with the most ports come last, because those that
+// Kubernetes writes have few.
 func podEndpoints(v *cluster.View, b *elbv2.TargetGroupBinding, port corev1.ServicePort, found []*discoveryv1.EndpointSlice, r *Resolution) (ready, unknown []Endpoint) {
-	for _, s := range found {
+	byPorts := func(a, b *discoveryv1.EndpointSlice) int { return cmp.Compare(len(a.Ports), len(b.Ports)) }
+	for _, s := range slices.SortedStableFunc(slices.Values(found), byPorts) {
 		numbers := portNumbers(s, port)
 		if len(numbers) == 0 {
 			continue

@@ -3,6 +3,7 @@ package targets_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -293,7 +294,7 @@ spec: {ports: [{port: 80}]}
 }
 
 // TestEndpointsAreLimited checks that an EndpointSlice with many addresses and many ports, each of which is an endpoint, cannot
-// fill the memory.
+// fill the memory, and that the endpoints of an EndpointSlice with one port are used before those of this EndpointSlice.
 func TestEndpointsAreLimited(t *testing.T) {
 	resolve := func(addresses, ports int) string {
 		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
@@ -314,22 +315,27 @@ func TestEndpointsAreLimited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Put(append(loaded.Objects, slice)...); err != nil {
+		small := slice.DeepCopy()
+		small.Name, small.Endpoints, small.Ports = "web-2", small.Endpoints[:1], []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(9999))}}
+		if err := m.Put(append(loaded.Objects, slice, small)...); err != nil {
 			t.Fatal(err)
 		}
 		v := cluster.NewView(&cluster.ReducedSource{Source: m})
 		b, _ := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
 		r := targets.Resolve(v, b, targets.Options{})
 		out := fmt.Sprint(len(r.Endpoints()))
+		if !slices.ContainsFunc(r.Endpoints(), func(e targets.Endpoint) bool { return e.Port == 9999 }) {
+			out += " without the EndpointSlice with one port"
+		}
 		for _, f := range r.Findings {
 			out += " " + string(f.Reason)
 		}
 		return out
 	}
-	if got, want := resolve(100, 500), "50000"; got != want {
-		t.Errorf("100 addresses with 500 ports: %s, want %s", got, want)
+	if got, want := resolve(100, 499), "49901"; got != want {
+		t.Errorf("100 addresses with 499 ports: %s, want %s", got, want)
 	}
-	if got, want := resolve(101, 500), "50000 EndpointIgnored"; got != want {
+	if got, want := resolve(101, 500), "49501 EndpointIgnored"; got != want {
 		t.Errorf("101 addresses with 500 ports: %s, want %s", got, want)
 	}
 }
