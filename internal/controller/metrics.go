@@ -90,7 +90,7 @@ type Call struct {
 	Service, Operation string
 	Status             string // HTTP status code; "0" or "" without an answer
 	Code               string // AWS error code; "" on success
-	// Cause is the purpose of the call: stack, targets, drift, orphans; "" for others.
+	// Cause is why the call is made: stack, targets, drift or orphans; "" for any other reason.
 	Cause    string
 	Duration time.Duration
 	Attempts int

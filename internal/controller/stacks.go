@@ -264,8 +264,9 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	return queue.NextRun{After: out.RetryAfter, Idle: out.Idle}, nil
 }
 
-// errorCategories returns the values of the label error_category for a run, sorted and each once. A finding that blocks a
-// part of the desired state counts as an error of the build, as dashboards expect, although it does not stop the run.
+// errorCategories returns the values of the label error_category for a run, sorted and without duplicates. A finding that
+// blocks a part of the desired state counts as build_model_error, as existing dashboards expect, although it does not stop
+// the run.
 func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}
 	failed := func(phase string) { found[stageOf(kind.ControllerName(), phase)+"_error"] = true }

@@ -103,10 +103,10 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 		r := listenerRules[c.First.RuleIndex]
 		g.addNote(Lost, cmp.Or(r.Member, listenerRules[c.Then.RuleIndex].Member), cmp.Or(r.Origin, listenerRules[c.Then.RuleIndex].Origin).Field,
 			fmt.Sprintf("on port %d, this rule answers %s, but in a Gateway the rule of %s answers them", l.Port, c, listenerRules[c.Then.RuleIndex].Origin),
-			"make the paths disjoint, or keep this Ingress")
+			"change the paths so that no request matches both rules, or keep this Ingress")
 	}
 	if len(arranged.Conflicts) == match.MaxConflicts {
-		g.addNote(Lost, finding.Ref{}, "", fmt.Sprintf("port %d has at least %d conflicts of rule order; any further conflicts are not listed", l.Port, match.MaxConflicts), "make the paths disjoint, or keep these Ingresses")
+		g.addNote(Lost, finding.Ref{}, "", fmt.Sprintf("port %d has at least %d conflicts of rule order; any further conflicts are not listed", l.Port, match.MaxConflicts), "change the paths so that no request matches two rules, or keep these Ingresses")
 	}
 	for _, n := range arranged.Unreachable {
 		if r := listenerRules[n]; n < len(l.Rules) {

@@ -95,7 +95,7 @@ func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 			return err
 		}
 		w.inv.WithWriteLock(func() {
-			if e, le := w.inv.Rule(r.ARN); le != nil {
+			if e, le := w.inv.ListenerOfRule(r.ARN); le != nil {
 				r.Tags = le.Rules[r.ARN].Tags
 				w.inv.PutRule(e, le, r)
 				e.WrittenAt = w.Config.Clock.Now()
@@ -134,7 +134,7 @@ func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {
 		_, err := w.API.ELB.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
 		return err
 	}, func() {
-		if e, le := w.inv.Rule(a.ARN); le != nil {
+		if e, le := w.inv.ListenerOfRule(a.ARN); le != nil {
 			w.inv.DropRule(e, le, a.ARN)
 			e.WrittenAt = w.Config.Clock.Now()
 		}

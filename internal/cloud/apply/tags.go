@@ -88,7 +88,7 @@ func (w *tagWriter) FinishTagChange(kind plan.ResourceKind, id, what string, err
 				le.Seen.Tags, e.WrittenAt = changed(le.Seen.Tags), now
 			}
 		case plan.Rule:
-			if e, le := v.Rule(id); le != nil {
+			if e, le := v.ListenerOfRule(id); le != nil {
 				r := le.Rules[id]
 				r.Tags = changed(r.Tags)
 				le.Rules[id], e.WrittenAt = r, now

@@ -54,7 +54,7 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 		if !tagged && len(missing) == 0 {
 			break
 		}
-		err := p.ReadOptional(ctx, "endpoint groups", func() error {
+		err := p.ReadOptional(ctx, "security groups of nodes and pods", func() error {
 			tagged, missing := stale()
 			if tagged {
 				if err := p.readEndpointSecurityGroups(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(key, "owned", "shared")), nil); err != nil {
@@ -139,7 +139,7 @@ func (p *ENIs) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, err
 	})
 	ids := slices.Sorted(maps.Keys(previous))
 	for batch := range slices.Chunk(ids, sdk.MaxFilterValues) {
-		err := p.ReadOptional(ctx, "endpoint groups", func() error { return p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch) })
+		err := p.ReadOptional(ctx, "security groups of nodes and pods", func() error { return p.readEndpointSecurityGroups(ctx, sdk.Filters("group-id", batch...), batch) })
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, k
 				out, known = Resource{e.Seen.VPC, e.Seen.Tags, le.MadeAt}, true
 			}
 		case plan.Rule:
-			if e, le := v.Rule(id); le != nil {
+			if e, le := v.ListenerOfRule(id); le != nil {
 				out, known = Resource{VPC: e.Seen.VPC, Tags: e.Seen.Tags}, true
 			}
 		case plan.SecurityGroup, plan.BackendGroup:

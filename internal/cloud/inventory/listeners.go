@@ -118,8 +118,10 @@ func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
 	return e, e.Listeners[arn]
 }
 
-// Rule returns the load balancer and the listener of a rule. The listener is nil if the inventory does not contain the rule.
-func (v *loadBalancing) Rule(arn string) (*LoadBalancer, *Listener) { return v.Listener(v.Parent[arn]) }
+// ListenerOfRule returns the load balancer and the listener of a rule. The listener is nil if the inventory does not contain the rule.
+func (v *loadBalancing) ListenerOfRule(arn string) (*LoadBalancer, *Listener) {
+	return v.Listener(v.Parent[arn])
+}
 
 // AddListenerUses adds n to TargetGroupUses for each action of a listener and its rules that forwards to a target group.
 func (e *LoadBalancer) AddListenerUses(le *Listener, n int) {
@@ -147,8 +149,8 @@ func (e *LoadBalancer) addUses(as []model.Action, n int) {
 	}
 }
 
-// updateTargetGroupLinks updates, in all target groups, whether they list load balancer e: they list it if it forwards to
-// them.
+// updateTargetGroupLinks adds load balancer e to the load balancers of each target group that e forwards to, and removes it
+// from those of all other target groups.
 func (v *loadBalancing) updateTargetGroupLinks(e *LoadBalancer) {
 	v.linkTargetGroups(e.Seen.ARN, e.TargetGroupUses)
 }

@@ -205,7 +205,7 @@ func (v *Verifier) enterListenerAndRuleTags(read map[string]map[string]string, a
 			e, le := v.Inv.Listener(arn)
 			if strings.Contains(arn, ":listener-rule/") {
 				kind = plan.Rule
-				e, le = v.Inv.Rule(arn)
+				e, le = v.Inv.ListenerOfRule(arn)
 			}
 			if le == nil || !cache.IsSettled(start, e.MadeAt, e.WrittenAt) {
 				continue

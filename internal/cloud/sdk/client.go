@@ -106,14 +106,14 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	}
 	client := withTimeout(c.HTTP, c.CallTimeout)
 	if c.Credentials != nil {
-		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withAttemptDeadlines(client)}, nil
+		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withoutClientTimeout(client)}, nil
 	}
 	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
 		awsconfig.WithLogger(logging.Nop{})) // the errors of the SDK contain its warnings, and lines of text would break a log in JSON
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}
-	out.HTTPClient = withAttemptDeadlines(out.HTTPClient)
+	out.HTTPClient = withoutClientTimeout(out.HTTPClient)
 	return out, nil
 }
 

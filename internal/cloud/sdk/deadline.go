@@ -203,8 +203,8 @@ func withTimeout(c *http.Client, limit time.Duration) aws.HTTPClient {
 	return &own
 }
 
-// withAttemptDeadlines returns an HTTP client without timeout, because boundAttempt gives each attempt a deadline.
-func withAttemptDeadlines(c aws.HTTPClient) aws.HTTPClient {
+// withoutClientTimeout returns an HTTP client without timeout, because boundAttempt gives each attempt a deadline.
+func withoutClientTimeout(c aws.HTTPClient) aws.HTTPClient {
 	switch c := c.(type) {
 	case *awshttp.BuildableClient:
 		return c.WithTimeout(0)

@@ -22,12 +22,12 @@ func (c Config) Validate() error {
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Defaults.Tags)) {
 		if naming.IsReservedTag(k) {
-			return fmt.Errorf("--default-tags: the key %s is set by the controller itself", k)
+			return fmt.Errorf("--default-tags: the key %q is reserved for the controller; remove it", k)
 		}
 	}
 	for _, k := range c.Defaults.ExternalManagedTags {
 		if naming.IsReservedTag(k) {
-			return fmt.Errorf("--external-managed-tags: the key %s is set by the controller itself", k)
+			return fmt.Errorf("--external-managed-tags: the key %q is reserved for the controller; remove it", k)
 		}
 	}
 	for _, k := range c.Defaults.ExternalManagedTags {

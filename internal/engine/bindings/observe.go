@@ -70,8 +70,9 @@ func gateConditionType(key Key) corev1.PodConditionType {
 	return targets.ReadinessGateType(key.Name)
 }
 
-// resolveEndpoints reads the target group from AWS and the endpoints from the cluster, and stores them in f. It records the
-// view before the endpoints are used, so that no later change is missed.
+// resolveEndpoints reads the target group from AWS and the endpoints from the cluster, and stores them in f. Before the
+// endpoints are used, it passes the objects that were read to Recorder.RecordView, so that a later change of one of them
+// enqueues the binding.
 func (p reader) resolveEndpoints(ctx context.Context, f *bindingplan.Facts) error {
 	p.describeBinding(ctx, f)
 	if f.DescribeFailure == nil {

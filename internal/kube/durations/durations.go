@@ -50,9 +50,9 @@ const (
 	// StoreWriteCost is the minimum cost of a write of memberships or checkpoints, as time between two writes, in the rate
 	// limiter of these writes.
 	StoreWriteCost = 100 * time.Millisecond
-	// ShortInterval is the interval of cheap checks: for changed reports, for files that do not exist yet, and for new
-	// kinds. After a failed call to the API server for an object of a namespace, further calls for this namespace also fail
-	// immediately for this time.
+	// ShortInterval is the interval of cheap checks: whether the shadow report has changed, whether the certificate files of
+	// the webhooks exist, and whether optional CRDs have been installed. After a failed lookup of an object, further lookups
+	// in its namespace return the same error for this time without a call.
 	ShortInterval = 10 * time.Second
 	// MinuteInterval is the interval of checks for events that have to be emitted again. It is also the maximum time that a
 	// command waits for the rate limiter, and the maximum age of cached facts in the output of --watch.

@@ -22,8 +22,8 @@ type forwardSpec struct {
 }
 
 type weightedTargetGroupSpec struct {
-	ARN    token  `json:"targetGroupARN"`
-	Weight *int32 `json:"weight,omitempty"`
+	ARN    textOrReference `json:"targetGroupARN"`
+	Weight *int32          `json:"weight,omitempty"`
 }
 
 type stickinessSpec struct {

@@ -3,18 +3,18 @@ package document
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
 type webACLSpec struct {
-	ARN      string `json:"webACLARN"`
-	Resource token  `json:"resourceARN"`
+	ARN      string          `json:"webACLARN"`
+	Resource textOrReference `json:"resourceARN"`
 }
 
 type classicWebACLSpec struct {
-	ID       string `json:"webACLID"`
-	Resource token  `json:"resourceARN"`
+	ID       string          `json:"webACLID"`
+	Resource textOrReference `json:"resourceARN"`
 }
 
 type shieldProtectionSpec struct {
-	Enabled  bool  `json:"enabled"`
-	Resource token `json:"resourceARN"`
+	Enabled  bool            `json:"enabled"`
+	Resource textOrReference `json:"resourceARN"`
 }
 
 type certificateRequestSpec struct {
@@ -29,7 +29,7 @@ type certificateRequestSpec struct {
 // describeAddOns adds the web ACLs and the Shield Advanced protection of the load balancer to the document. It omits add-ons
 // that no member sets, and web ACLs that were not found, because the plan does not change these.
 func (d *Describer) describeAddOns() {
-	lb := loadBalancerToken(model.LoadBalancerID)
+	lb := loadBalancerARNReference(model.LoadBalancerID)
 	if d.WebACL != nil {
 		d.addResource(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.WebACL, lb})
 	}

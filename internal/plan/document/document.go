@@ -100,30 +100,40 @@ func (d *Describer) addValue(t ResourceType, id string, value any) {
 	d.Doc.Resources[t][id] = value
 }
 
-// token is either a text, or a reference to a status field of another resource of the document.
-type token struct{ text, ref string }
+// textOrReference is either a text, or a reference to a status field of another resource of the document.
+type textOrReference struct{ text, ref string }
 
-// textToken returns a token with a text.
-func textToken(s string) token { return token{text: s} }
+// textWithoutReference returns a text.
+func textWithoutReference(s string) textOrReference { return textOrReference{text: s} }
 
-// statusToken returns a token that refers to a status field of the resource with this type and id.
-func (t ResourceType) statusToken(id, field string) token {
-	return token{ref: "#/resources/" + string(t) + "/" + id + "/status/" + field}
+// statusReference returns a reference to a status field of the resource with this type and id.
+func (t ResourceType) statusReference(id, field string) textOrReference {
+	return textOrReference{ref: "#/resources/" + string(t) + "/" + id + "/status/" + field}
 }
 
-func loadBalancerToken(id string) token { return TypeLoadBalancer.statusToken(id, "loadBalancerARN") }
+func loadBalancerARNReference(id string) textOrReference {
+	return TypeLoadBalancer.statusReference(id, "loadBalancerARN")
+}
 
-func targetGroupToken(id string) token { return TypeTargetGroup.statusToken(id, "targetGroupARN") }
+func targetGroupARNReference(id string) textOrReference {
+	return TypeTargetGroup.statusReference(id, "targetGroupARN")
+}
 
-func listenerToken(id string) token { return TypeListener.statusToken(id, "listenerARN") }
+func listenerARNReference(id string) textOrReference {
+	return TypeListener.statusReference(id, "listenerARN")
+}
 
-func certificateToken(id string) token { return TypeCertificate.statusToken(id, "certificateARN") }
+func certificateARNReference(id string) textOrReference {
+	return TypeCertificate.statusReference(id, "certificateARN")
+}
 
-func securityGroupToken(id string) token { return TypeSecurityGroup.statusToken(id, "groupID") }
+func securityGroupIDReference(id string) textOrReference {
+	return TypeSecurityGroup.statusReference(id, "groupID")
+}
 
 // MarshalJSON implements json.Marshaler. A text becomes a JSON string, and a reference becomes an object with the key
 // "$ref".
-func (t token) MarshalJSON() ([]byte, error) {
+func (t textOrReference) MarshalJSON() ([]byte, error) {
 	if t.ref == "" {
 		return json.Marshal(t.text)
 	}
@@ -134,17 +144,17 @@ func (t token) MarshalJSON() ([]byte, error) {
 
 // backendSecurityGroupReference returns the id of the backend security group, or its name if it does not exist yet. It is no
 // reference to a resource of the document, because the cluster shares this security group and it belongs to no stack.
-func (d *Describer) backendSecurityGroupReference() token {
+func (d *Describer) backendSecurityGroupReference() textOrReference {
 	if id := d.KnownIDs[plan.BackendGroupAddress]; id != "" {
-		return textToken(id)
+		return textWithoutReference(id)
 	}
-	return textToken(naming.BackendSecurityGroupName(d.Opt.Cluster))
+	return textWithoutReference(naming.BackendSecurityGroupName(d.Opt.Cluster))
 }
 
 // securityGroupReferences returns references to the security groups of the stack, followed by the ids of other security
 // groups.
-func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []token {
-	var out []token
+func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []textOrReference {
+	var out []textOrReference
 	var ids []string
 	for _, g := range groups {
 		switch {
@@ -153,27 +163,27 @@ func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []to
 		case g.Address == plan.BackendGroupAddress:
 			ids = append(ids, d.backendSecurityGroupReference().text)
 		default:
-			out = append(out, securityGroupToken(g.Address.ID))
+			out = append(out, securityGroupIDReference(g.Address.ID))
 		}
 	}
 	for _, id := range equal.SortedUnique(ids) {
-		out = append(out, textToken(id))
+		out = append(out, textWithoutReference(id))
 	}
 	return out
 }
 
 // targetGroupReference returns a reference to a target group of the document, or the ARN if the document does not have the
 // target group.
-func (d *Describer) targetGroupReference(r model.GroupRef) token {
+func (d *Describer) targetGroupReference(r model.GroupRef) textOrReference {
 	if r.ID != "" {
-		return targetGroupToken(r.ID)
+		return targetGroupARNReference(r.ID)
 	}
 	for id, arn := range d.TargetGroups.LiveTargetGroupARNs {
 		if arn == r.ARN && d.hasResource(TypeTargetGroup, id) {
-			return targetGroupToken(id)
+			return targetGroupARNReference(id)
 		}
 	}
-	return textToken(r.ARN)
+	return textWithoutReference(r.ARN)
 }
 
 // setting is an attribute of a load balancer or target group in a document.

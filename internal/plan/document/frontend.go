@@ -14,9 +14,9 @@ type albTargetsSpec struct {
 
 type albTargetSpec struct {
 	Name       string
-	ARN        token
+	ARN        textOrReference
 	Port       int32
-	TargetARN  token
+	TargetARN  textOrReference
 	TargetPort int32
 }
 
@@ -25,7 +25,7 @@ func (d *Describer) describeFrontendNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
 	for _, g := range d.Want.TargetGroups {
 		if g.LoadBalancer != "" {
-			targets.TargetGroups[g.Name] = albTargetSpec{Name: g.Name, ARN: targetGroupToken(g.ID), Port: g.Port, TargetARN: textToken(g.LoadBalancer), TargetPort: g.Port}
+			targets.TargetGroups[g.Name] = albTargetSpec{Name: g.Name, ARN: targetGroupARNReference(g.ID), Port: g.Port, TargetARN: textWithoutReference(g.LoadBalancer), TargetPort: g.Port}
 		}
 	}
 	if kind := d.Want.ID.Kind; kind.HasRules() || kind.IsGateway() {
@@ -54,8 +54,8 @@ func (d *Describer) describeFrontendNLB() {
 		d.describeTargetGroup(group)
 		d.describeListener(l)
 		targets.TargetGroups[group.Name] = albTargetSpec{
-			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Desired.Port,
-			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,
+			Name: group.Name, ARN: targetGroupARNReference(group.ID), Port: l.Desired.Port,
+			TargetARN: loadBalancerARNReference(model.LoadBalancerID), TargetPort: group.Port,
 		}
 	}
 	if live == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 type listenerSpec struct {
-	LoadBalancer token             `json:"loadBalancerARN"`
+	LoadBalancer textOrReference   `json:"loadBalancerARN"`
 	Port         int32             `json:"port"`
 	Protocol     string            `json:"protocol"`
 	Default      []actionSpec      `json:"defaultActions"`
@@ -26,7 +26,7 @@ type listenerSpec struct {
 }
 
 type certificateSpec struct {
-	ARN token `json:"certificateARN"`
+	ARN textOrReference `json:"certificateARN"`
 }
 
 type mutualAuthSpec struct {
@@ -43,7 +43,7 @@ type listenerSetting struct {
 }
 
 type ruleSpec struct {
-	Listener   token             `json:"listenerARN"`
+	Listener   textOrReference   `json:"listenerARN"`
 	Priority   int32             `json:"priority"`
 	Actions    []actionSpec      `json:"actions"`
 	Conditions []conditionSpec   `json:"conditions"`
@@ -61,7 +61,7 @@ func (d *Describer) describeListener(l resolved.Listener) {
 	}
 	id := l.Address().ID
 	spec := listenerSpec{
-		LoadBalancer: loadBalancerToken(l.LB.ID), Port: l.Desired.Port, Protocol: l.Desired.Protocol(),
+		LoadBalancer: loadBalancerARNReference(l.LB.ID), Port: l.Desired.Port, Protocol: l.Desired.Protocol(),
 		Default: d.actionSpecs(l.DefaultActions), Tags: d.RuleTags(l.Desired.Tags),
 	}
 	for _, s := range sortedSettings(l.Desired.Attributes) {
@@ -86,7 +86,7 @@ func (d *Describer) describeListener(l resolved.Listener) {
 // describeListenerRule adds a listener rule to the document.
 func (d *Describer) describeListenerRule(port, priority int32, r model.Rule) {
 	d.addResource(TypeRule, naming.RuleID(port, priority), ruleSpec{
-		Listener: listenerToken(naming.ListenerID(port)), Priority: priority, Actions: d.actionSpecs(r.Actions),
+		Listener: listenerARNReference(naming.ListenerID(port)), Priority: priority, Actions: d.actionSpecs(r.Actions),
 		Conditions: conditionSpecs(r.Conditions), Transforms: transformSpecs(r.Transforms), Tags: d.RuleTags(r.Tags),
 	})
 }
@@ -94,7 +94,7 @@ func (d *Describer) describeListenerRule(port, priority int32, r model.Rule) {
 // describeLiveListener adds an observed listener that the plan does not change, with its rules, to the document.
 func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
-		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
+		LoadBalancer: loadBalancerARNReference(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
 		Default: d.actionSpecs(l.Default), MutualAuth: mutualAuthOf(l.MutualAuth), Tags: d.RuleTags(owners.UserTags(l.Tags)),
 	}
 	if l.ALPN != "" {
@@ -114,9 +114,9 @@ func (d *Describer) describeLiveListener(id, lb string, l *observed.Listener) {
 func (d *Describer) certificateSpecs(first string, more []string) []certificateSpec {
 	var out []certificateSpec
 	for _, arn := range append([]string{first}, more...) {
-		c := certificateSpec{textToken(arn)}
+		c := certificateSpec{textWithoutReference(arn)}
 		if id := d.IssuedCertificates[arn]; id != "" {
-			c.ARN = certificateToken(id)
+			c.ARN = certificateARNReference(id)
 		}
 		if !slices.Contains(out, c) {
 			out = append(out, c)

@@ -21,7 +21,7 @@ type loadBalancerSpec struct {
 	AddressType    model.AddressType `json:"ipAddressType"`
 	SourceNAT      string            `json:"enablePrefixForIpv6SourceNat,omitempty"`
 	Subnets        []subnetMapping   `json:"subnetMapping,omitempty"`
-	SecurityGroups []token           `json:"securityGroups,omitempty"`
+	SecurityGroups []textOrReference `json:"securityGroups,omitempty"`
 	PrivateLink    string            `json:"securityGroupsInboundRulesOnPrivateLink,omitempty"`
 	CoIPPool       string            `json:"customerOwnedIPv4Pool,omitempty"`
 	Attributes     []setting         `json:"loadBalancerAttributes,omitempty"`

@@ -52,7 +52,7 @@ type bindingMeta struct {
 }
 
 type targetGroupBindingSpec struct {
-	ARN          token                 `json:"targetGroupARN"`
+	ARN          textOrReference       `json:"targetGroupARN"`
 	MultiCluster bool                  `json:"multiClusterTargetGroup,omitempty"`
 	Type         model.TargetType      `json:"targetType"`
 	Protocol     string                `json:"targetGroupProtocol,omitempty"`
@@ -87,7 +87,7 @@ type ipBlock struct {
 }
 
 type peerSecurityGroup struct {
-	ID token `json:"groupID"`
+	ID textOrReference `json:"groupID"`
 }
 
 type portSpec struct {
@@ -116,7 +116,7 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 		return
 	}
 	spec := targetGroupBindingSpec{
-		ARN: targetGroupToken(w.ID), MultiCluster: w.Binding.MultiCluster, Type: w.Type, Protocol: w.Protocol,
+		ARN: targetGroupARNReference(w.ID), MultiCluster: w.Binding.MultiCluster, Type: w.Type, Protocol: w.Protocol,
 		Service: serviceRef{w.Binding.Service, w.Binding.Port}, NodeSelector: w.Binding.NodeSelector,
 		AddressType: w.AddressType, VPC: d.Opt.VPC,
 	}
@@ -140,7 +140,7 @@ func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	for _, p := range r.From {
 		switch {
 		case p.ManagedGroup:
-			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{securityGroupToken(model.ManagedGroupID)}})
+			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{securityGroupIDReference(model.ManagedGroupID)}})
 		case p.BackendGroup:
 			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{d.backendSecurityGroupReference()}})
 		default:

@@ -42,7 +42,7 @@ func ObjectObstacles(want, from model.Stack) (out finding.List) {
 		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, and no Gateway can take over a shared load balancer")
 		return out
 	case from.Held.Everything || from.IsEmpty():
-		add("correct the objects as their events report", "it is held because of errors of its objects, so that its desired state is not known")
+		add("correct the errors that the events of the objects report", "it is held because of errors of its objects, so that its desired state is not known")
 		return out
 	}
 	if id, ok := naming.ParseAdoptedTag(naming.AdoptedTagValue(from.ID)); !ok || id != from.ID {
@@ -141,9 +141,9 @@ func stepObstacles(want model.Stack, steps []plan.Step) (out finding.List) {
 	for _, s := range steps {
 		switch action := s.Do.(type) {
 		case plan.CreateLoadBalancer:
-			add("another load balancer would be created", "set scheme and class to the values of the load balancer; fulcrum plan shows the reason")
+			add("another load balancer would be created", "set the scheme of the load balancer in the LoadBalancerConfiguration, and choose a GatewayClass for the type of the load balancer; fulcrum plan shows what differs")
 		case plan.DeleteLoadBalancer:
-			add(fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set scheme and class to the values of the load balancer; fulcrum plan shows the reason")
+			add(fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set the scheme of the load balancer in the LoadBalancerConfiguration, and choose a GatewayClass for the type of the load balancer; fulcrum plan shows what differs")
 		case plan.SetSubnets:
 			add("its subnets would be changed", "name its current subnets in the LoadBalancerConfiguration")
 		case plan.SetAddressType:

@@ -231,7 +231,7 @@ func (rel Relation) AdjustDesired(stack model.Stack, have observed.Stack) (model
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.OtherStack.Held.Everything {
 			return stack, report(finding.LoadBalancerReturned, other+" cannot take its load balancer back until its errors are corrected; the Gateway stays unchanged in AWS",
-				"correct its objects as their events report, delete them, or restore the annotation of the Gateway")
+				"correct the errors in the events of the objects of "+other+", delete these objects, or restore annotation "+naming.AdoptAnnotation+" of the Gateway")
 		}
 		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays unchanged in AWS until then", "wait")
 	case Returned:

@@ -14,8 +14,12 @@ import (
 // sorts only the steps from the index from on.
 func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.OrderStepsByShare(s.listenerShares(lb), from, func(step plan.Step) []string {
-		if do, creates := step.Do.(plan.CreateListener); creates {
-			return draft.Namespaces(lb.ListenerOnPort(do.Settings.Port).Desired.Owners())
+		do, creates := step.Do.(plan.CreateListener)
+		if !creates {
+			return nil
+		}
+		if l := lb.ListenerOnPort(do.Settings.Port); l != nil {
+			return draft.Namespaces(l.Desired.Owners())
 		}
 		return nil
 	})

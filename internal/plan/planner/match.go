@@ -29,7 +29,7 @@ func (r *resolution) matchLiveResources() {
 	}
 	if r.Opt.CreateFirst && !r.Want.IsEmpty() {
 		r.surplusLoadBalancers = slices.DeleteFunc(r.surplusLoadBalancers, func(lb observed.LoadBalancer) bool {
-			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.keepBlockedReplacement(lb)
+			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.retainBlockedReplacement(lb)
 		})
 	}
 	r.targets.MatchTargetGroups()
@@ -103,10 +103,10 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	return first
 }
 
-// keepBlockedReplacement reports whether a load balancer was created to replace another one but cannot be completed, because
-// AWS refuses one of its resources. Such a load balancer and its target groups are kept. The alternative, to delete and
-// create the load balancer for each attempt, needs more calls.
-func (r *resolution) keepBlockedReplacement(lb observed.LoadBalancer) bool {
+// retainBlockedReplacement retains a load balancer that was created to replace another one but cannot be completed, because
+// AWS refuses one of its resources, and its target groups. It reports whether lb is such a load balancer. To delete and
+// create the load balancer for each attempt would need more calls.
+func (r *resolution) retainBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false
 	}

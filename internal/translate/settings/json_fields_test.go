@@ -106,10 +106,10 @@ func TestJSONErrorsAreReadable(t *testing.T) {
 			t.Errorf("%s\n got %v\nwant %s", tc.raw, err, tc.want)
 		}
 	}
-	if got := invalidValue(`{"a":1}`, fmt.Errorf("x")).Error(); got != "`{\"a\":1}`: x" {
+	if got := invalidValueError(`{"a":1}`, fmt.Errorf("x")).Error(); got != "`{\"a\":1}`: x" {
 		t.Error(got)
 	}
-	if got := invalidValue("a\n\"b\"", fmt.Errorf("x")).Error(); got != `"a\n\"b\"": x` {
+	if got := invalidValueError("a\n\"b\"", fmt.Errorf("x")).Error(); got != `"a\n\"b\"": x` {
 		t.Error(got)
 	}
 }

@@ -130,8 +130,8 @@ func NonNilFaults(checks ...*Fault) []Fault {
 	return out
 }
 
-// invalidValue returns the error err of a parser with the value raw before it. A long value is shortened.
-func invalidValue(raw string, err error) error {
+// invalidValueError returns the error err of a parser with the value raw before it. A long value is shortened.
+func invalidValueError(raw string, err error) error {
 	return fmt.Errorf("%s: %w", quoteValue(finding.TruncateValue(raw)), err)
 }
 

@@ -81,7 +81,7 @@ func readAnnotations[S any](in *S, table []row[S], annotations map[string]string
 func parseSetting[T any](parse func(string) (T, error), raw string, from finding.Origin) Opt[T] {
 	v, err := parse(raw)
 	if err != nil {
-		return Opt[T]{Fault: invalidValue(raw, err), Origin: from}
+		return Opt[T]{Fault: invalidValueError(raw, err), Origin: from}
 	}
 	return NewOpt(v, from)
 }
