@@ -322,21 +322,7 @@ func TestJustIssuedCertificateIsAwaited(t *testing.T) {
 			t.Run(operation+"/"+code, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShopRequestingCertificates(t, 5*time.Second)
-					refuse := func() { // for 15 seconds after the first call
-						var first time.Time
-						r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-							if c.Operation != operation {
-								return fault.Action{}
-							}
-							if first.IsZero() {
-								first = c.Time
-							}
-							if c.Time.Sub(first) > 15*time.Second {
-								return fault.Action{}
-							}
-							return fault.Action{Error: &store.Error{Code: code, Status: 400, Message: "no"}}
-						})
-					}
+					refuse := func() { refuseFor(r, operation, code, 15*time.Second) }
 					want := "shop.example.com,www.example.com 1"
 					if operation == "CreateListener" {
 						refuse()

@@ -76,6 +76,23 @@ var unknownNewResources = map[string][]string{
 	"AssociateWebACL":              {"WAFNonexistentItemException", "WAFUnavailableEntityException"},
 }
 
+// refuseFor makes AWS refuse an operation with an error code, from its next call on for a duration.
+func refuseFor(r *Harness, operation, code string, d time.Duration) {
+	var first time.Time
+	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if c.Operation != operation {
+			return fault.Action{}
+		}
+		if first.IsZero() {
+			first = c.Time
+		}
+		if c.Time.Sub(first) > d {
+			return fault.Action{}
+		}
+		return fault.Action{Error: &store.Error{Code: code, Status: 400, Message: "no"}}
+	})
+}
+
 // TestNewResourcesAreAwaited checks that a new Ingress and a new Service are served soon and without warnings if AWS does
 // not know a new resource for eight seconds.
 func TestNewResourcesAreAwaited(t *testing.T) {
@@ -97,21 +114,9 @@ func TestNewResourcesAreAwaited(t *testing.T) {
 			t.Run(operation+"/"+code, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newShop(t)
-					var first time.Time
-					r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-						if c.Operation != operation {
-							return fault.Action{}
-						}
-						if first.IsZero() {
-							first = c.Time
-						}
-						if c.Time.Sub(first) > 8*time.Second {
-							return fault.Action{}
-						}
-						return fault.Action{Error: &store.Error{Code: code, Status: 400, Message: "does not exist"}}
-					})
+					refuseFor(r, operation, code, 8*time.Second)
 					serve(r)
-					if first.IsZero() {
+					if r.Emulator.Calls().Count(operation) == 0 {
 						t.Error("the operation is not called")
 					}
 					if d := cmp.Diff(want, append(r.State(), attachedAddons(r))); d != "" {
