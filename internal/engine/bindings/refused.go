@@ -27,12 +27,18 @@ func noteRefusedEndpoints(x bindingplan.Refusal) note {
 		all := map[string]refusedTarget{}
 		maps.Copy(all, e.refusedTargets)
 		for _, t := range x.Endpoints {
-			delay := min(max(2*all[t.Identity()].delay, durations.Requeue), durations.DeniedWait)
+			delay := nextRefusalDelay(all[t.Identity()].delay)
 			all[t.Identity()] = refusedTarget{bindingplan.RefusedTarget{AWSFailure: x.AWSFailure, RunFailure: x.RunFailure, Until: at.now.Add(delay)}, delay}
 		}
 		e.refusedTargets = all
 		return e
 	}
+}
+
+// nextRefusalDelay returns the back-off after a further refusal. last is the back-off after the previous one; 0 if there was
+// none.
+func nextRefusalDelay(last time.Duration) time.Duration {
+	return min(max(2*last, durations.Requeue), durations.DeniedWait)
 }
 
 // noteRetainedRefusals returns a note that removes the refusals of all endpoints except for the given ones.
@@ -81,7 +87,7 @@ func (o *ruleOwner) noteRefusedChange(c bindingplan.SecurityGroupChange, err err
 	if !x.isSame(c) {
 		x.delay = 0
 	}
-	delay := min(max(2*x.delay, durations.Requeue), durations.DeniedWait)
+	delay := nextRefusalDelay(x.delay)
 	o.refusedChanges[c.Group] = refusedChange{c, err, now.Add(delay), delay}
 }
 

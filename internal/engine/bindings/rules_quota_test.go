@@ -86,9 +86,23 @@ func TestRemovedRuleIsRestoredIfItsReplacementDoesNotFit(t *testing.T) {
 	w.run("a")
 	checkEqual(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 	delete(w.aws.refusedItems, "sg-c")
+	w.run("a")
+	checkEqual(t, "rules during the back-off", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
 	w.now = w.now.Add(durations.Requeue)
 	w.run("a")
 	checkEqual(t, "with room", "tcp 8080-8080 sg-c", w.aws.rulesOf("sg-node"))
+}
+
+// TestAnotherChangeIsMadeDuringTheBackOff checks that the back-off of a refused change of rules ends at once when the binding
+// needs other rules.
+func TestAnotherChangeIsMadeDuringTheBackOff(t *testing.T) {
+	w := quotaHarness(t, 1, 0)
+	w.aws.refusedItems["sg-c"] = failure.Quota
+	for _, source := range []string{"sg-c", "sg-d"} {
+		w.putObjects(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "sg-b", source))
+		w.run("a")
+	}
+	checkEqual(t, "rules", "tcp 8080-8080 sg-d", w.aws.rulesOf("sg-node"))
 }
 
 // TestInvalidRuleDoesNotBlockAFullSecurityGroup checks that an invalid rule of one binding, in a security group without room,
