@@ -47,7 +47,7 @@ func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster
 	}
 	var out []cluster.Patch
 	if exists && attach.HasOwnSetStatus(set) {
-		out = append(out, attach.SetStatusReset(ref))
+		out = append(out, attach.ListenerSetStatusReset(ref))
 	}
 	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
 		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && cluster.ParentRef(namespace, e.ParentRef) == ref

@@ -286,7 +286,7 @@ func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.Gatewa
 	}) {
 		own.parents[cluster.RefOf(s)] = true
 		if unserved {
-			out = append(out, attach.SetStatusReset(cluster.RefOf(s)))
+			out = append(out, attach.ListenerSetStatusReset(cluster.RefOf(s)))
 		}
 	}
 	return sortedEdits(append(out, own.removalPatches(v, map[cluster.Ref]bool{})...))
