@@ -124,7 +124,8 @@ type Ingress struct {
 	Tenancy string
 	// MaxListeners is the maximum number of ports of one Ingress.
 	MaxListeners int
-	// MaxRules is the maximum number of rules of the Ingresses of a namespace in one IngressGroup.
+	// MaxRules is the maximum number of rules of the Ingresses of a namespace in one IngressGroup, or of its routes on one
+	// Gateway.
 	MaxRules int
 	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and wildcards in a rule. They are
 	// quotas of the AWS account.

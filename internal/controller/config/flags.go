@@ -49,7 +49,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&i.DefaultPCA, "default-pca-arn", i.DefaultPCA, "ARN of the private CA that issues requested certificates, unless annotation acm-pca-arn names another; ACM issues public certificates if empty")
 	fs.StringVar(&i.Tenancy, "ingress-group-tenancy", i.Tenancy, "what members of an IngressGroup may do to each other: cooperative or isolated")
 	fs.IntVar(&i.MaxListeners, "max-listeners-per-ingress", i.MaxListeners, "maximum number of ports that one Ingress may listen on")
-	fs.IntVar(&i.MaxRules, "max-rules-per-namespace", i.MaxRules, "maximum number of rules that the Ingresses of a namespace may have in one IngressGroup")
+	fs.IntVar(&i.MaxRules, "max-rules-per-namespace", i.MaxRules, "maximum number of rules that the Ingresses of a namespace may have in one IngressGroup, or its routes on one Gateway")
 	fs.IntVar(&i.ConditionValues, "max-condition-values-per-rule", i.ConditionValues, "maximum number of condition values that AWS accepts in a rule: the account's quota condition-values-per-alb-rule")
 	fs.IntVar(&i.ConditionWildcards, "max-condition-wildcards-per-rule", i.ConditionWildcards, "maximum number of wildcards that AWS accepts in the conditions of a rule: the account's quota condition-wildcards-per-alb-rule")
 	fs.BoolVar(&i.ExactRegexHosts, "exact-regex-hosts", i.ExactRegexHosts, "keep a rule after a redirect if all its hosts are regular expressions; if false, the rule is dropped, as by aws-load-balancer-controller")
