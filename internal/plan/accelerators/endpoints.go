@@ -7,7 +7,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 func endpointSettingsOf(endpoints []model.Endpoint) []plan.EndpointSettings {
@@ -35,10 +34,9 @@ func (m endpointGroupPlanner) addEndpoints(a plan.Address, list []model.Endpoint
 // in its own step, which waits until the load balancer is active.
 func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
-		m.Ask(model.AskState{ARN: e.ID})
 		m.add(plan.Step{
 			ID: numberedStepID("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointSettingsOf([]model.Endpoint{e})}, After: after,
-			Why: "the endpoint group does not have this endpoint", Wait: plan.Wait{For: e.Unready, RetryAfter: durations.Requeue},
+			Why: "the endpoint group does not have this endpoint", Wait: m.AwaitActive(e.ID, e.Unready),
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
@@ -28,6 +29,13 @@ func (st *Steps) NewWait(key, what string, deadline time.Duration) plan.Wait {
 		return plan.Wait{}
 	}
 	return plan.Wait{For: what, RetryAfter: min(PollInterval(waited), deadline-waited), Deadline: deadline}
+}
+
+// AwaitActive returns the wait for a load balancer to be active. It has no deadline, because a load balancer that AWS is still
+// creating answers no requests. what describes the condition (plan.Wait.For).
+func (st *Steps) AwaitActive(arn, what string) plan.Wait {
+	st.Ask(model.AskState{ARN: arn})
+	return plan.Wait{For: what, RetryAfter: 4 * durations.FirstPoll} // AWS is queried for the state at most every ten seconds
 }
 
 // WaitKey returns a key for a wait. The key consists of what, the kind of the wait, and a hash of the parts, which identify

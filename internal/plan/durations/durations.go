@@ -67,7 +67,7 @@ const (
 	// DeadlineMargin is added to the time that a change should take according to its settings, because pods must start and be
 	// registered. It is also the time after which a change that AWS did not persist is made again for the first time.
 	DeadlineMargin = 2 * time.Minute
-	// LongestWait is the deadline of each wait of a plan. New targets usually become healthy sooner.
+	// LongestWait is the deadline of most waits of a plan. New targets usually become healthy sooner.
 	LongestWait = 5 * time.Minute
 	// OverdueDeadline is the time after which, according to ACM, a certificate should have been issued. It is also the time
 	// after the start of the controller within which an unchanged binding is compared with AWS. Until this comparison, the

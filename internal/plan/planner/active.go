@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
@@ -14,7 +13,6 @@ func (r *resolution) awaitActive() {
 	case r.lb.Live == nil:
 		r.RetryWithin(durations.FirstPoll)
 	case r.lb.Live.State == observed.LoadBalancerProvisioning:
-		r.Ask(model.AskState{ARN: r.lb.Live.ARN})
-		r.RetryWithin(4 * durations.FirstPoll) // AWS is queried for the state at most every ten seconds
+		r.RetryWithin(r.AwaitActive(r.lb.Live.ARN, "the load balancer to be active").RetryAfter)
 	}
 }

@@ -105,9 +105,7 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) plan.Wait {
 	live := lb.Live
 	if live.State == observed.LoadBalancerProvisioning || live.State == "failed" {
-		p.Ask(model.AskState{ARN: live.ARN})
-		wait := p.NewWait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
-		return plan.Wait{For: "the new load balancer to be active", RetryAfter: max(wait.RetryAfter, 2*durations.FirstPoll)}
+		return p.AwaitActive(live.ARN, "the new load balancer to be active")
 	}
 	lacks := missingParts(lb, old, steps)
 	if lacks != "" {

@@ -429,3 +429,26 @@ func TestEndpointIsRemovedBeforeItsLoadBalancer(t *testing.T) {
 		})
 	}
 }
+
+// TestEndpointIsAddedWhenItsLoadBalancerIsActive checks that an endpoint is added within 15 seconds after its load balancer
+// has become active.
+func TestEndpointIsAddedWhenItsLoadBalancerIsActive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{})
+		const takes = 61 * time.Second
+		w := r.Emulator.Store()
+		w.Lock()
+		w.Config.ELB.ProvisioningDelay = takes
+		w.Unlock()
+		r.Apply(readyPods("api", podAddresses[3]), sharedService("api", "01", ipTargets, servicePort("80")),
+			edgeAccelerator(strings.Replace(webListener, "Ingress, name: web", "Service, name: api", 1)))
+		begin := time.Now()
+		for len(acceleratorEndpoints(r)) == 0 && time.Since(begin) < 20*time.Minute {
+			r.advanceTime(time.Second)
+		}
+		if took := time.Since(begin); took < takes || took > takes+15*time.Second {
+			t.Errorf("the endpoint is added after %s, but the load balancer is active after %s", took, takes)
+		}
+	})
+}

@@ -359,6 +359,7 @@ func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
 	if lb.State == observed.LoadBalancerProvisioning || lb.State == "failed" {
+		t.ask(model.AskState{ARN: lb.ARN}) // the state must be current in this run, not only in the next one
 		x.Unready = fmt.Sprintf("load balancer %s to be active", lb.Name)
 	}
 	x.DualStack, x.SingleStack = lb.AddressType.HasIPv6(), !lb.AddressType.HasIPv6()
