@@ -61,15 +61,15 @@ test-race:
 test-charts:
 	cd charts && go test -vet=off -count=1 -timeout 20m ./...
 
-# What runs against a real API server, three packages at a time because they mostly wait, and the longest ones first.
-LOCAL := /local/(e2e|conformance|up|world)$$
+# What runs against a real API server, four packages at a time because they mostly wait, and the longest ones first.
+LOCAL := /local/(cmd/fulcrum-acceptance|e2e|conformance|up|world)$$
 .PHONY: test-local test-cluster browser
 browser:
 	@tools/chromium.sh
 test-local: build clients browser
 	@$(MAKE) --no-print-directory test-cluster
 test-cluster:
-	cd local && FULCRUM_BIN=$(CURDIR)/bin GOGC=800 GODEBUG=memprofilerate=0 go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance ./up ./world
+	cd local && FULCRUM_BIN=$(CURDIR)/bin GOGC=800 GODEBUG=memprofilerate=0 go test -vet=off -count=1 -timeout 40m -p 4 ./cmd/fulcrum-acceptance ./e2e ./conformance ./up ./world
 
 ## lint: gofmt, go vet, staticcheck, the words of internal/testdata/words.txt, and govulncheck over all modules
 .PHONY: lint

@@ -13,7 +13,7 @@ import (
 const Interval = 50 * time.Millisecond
 
 // maxInterval is the maximum time between two checks.
-const maxInterval = 5 * Interval
+const maxInterval = 20 * Interval
 
 // Success calls check until it returns nil. When limit is over or ctx ends, Success returns the last error of check.
 // The context of check ends at the limit. The interval grows with the time waited, because checks use CPU time.

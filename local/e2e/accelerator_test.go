@@ -3,14 +3,23 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fulcrum-lb/fulcrum/local/secondregion"
 )
+
+// TestAcceleratorScripts runs testdata/accelerators/*.txtar. They take minutes, because an accelerator can be deleted only a
+// minute after it is disabled. So they are in the first file of the package: its tests start first.
+func TestAcceleratorScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, filepath.Join("testdata", "accelerators"))
+}
 
 // cmdElsewhere implements the script command "elsewhere REGION APP". It creates a load balancer in another region, with
 // an echo server as its target that responds like a pod of the app, and sets the variable ELSEWHERE to the ARN of the

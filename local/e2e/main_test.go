@@ -14,10 +14,9 @@ import (
 // worldPool contains the local worlds that the tests of this package share.
 var worldPool worldtest.Pool
 
-// maxWorlds is the maximum number of tests that run in parallel by default. Each local world needs almost one gigabyte of
-// memory, and the start of its API server needs a processor for ten seconds or more. More local worlds at once made slow
-// machines miss the deadlines of leases.
-const maxWorlds = 4
+// maxWorlds is the maximum number of tests that run in parallel by default. Each local world needs more than one gigabyte of
+// memory.
+const maxWorlds = 5
 
 // TestMain runs more tests in parallel than there are processors, because tests mostly wait for health checks. It does not
 // do so if the flag -parallel is set.

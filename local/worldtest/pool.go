@@ -122,7 +122,7 @@ func (p *Pool) reserve(kind string) *PooledWorld {
 
 func (l *PooledWorld) start(ctx context.Context, opts world.Options) error {
 	var err error
-	if l.World, err = world.Start(ctx, opts); err != nil {
+	if l.World, err = startWorld(ctx, opts); err != nil {
 		return err
 	}
 	if l.state, err = newObjectCleaner(l.World); err != nil {

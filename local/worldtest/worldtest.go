@@ -140,7 +140,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 	}
 	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.ProcessorsPerRole = cmp.Or(opts.ProcessorsPerRole, 1)
-	w, err := world.Start(t.Context(), opts)
+	w, err := startWorld(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +151,20 @@ func Start(t testing.TB, opts world.Options) *world.World {
 		}
 	})
 	return w
+}
+
+// startSlots limits how many local worlds of a test program start at the same time. The start of an API server needs a
+// processor for seconds. More starts at once made running local worlds miss the deadlines of leases on slow machines.
+var startSlots = make(chan struct{}, 2)
+
+func startWorld(ctx context.Context, opts world.Options) (*world.World, error) {
+	select {
+	case startSlots <- struct{}{}:
+		defer func() { <-startSlots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return world.Start(ctx, opts)
 }
 
 // reportDenials fails the test if AWS has denied a call of the controller.

@@ -1,4 +1,4 @@
-package e2e
+package main
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ import (
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts two worlds")
+		t.Skip("starts two local worlds")
 	}
 	if worldtest.TestsOtherController() {
 		t.Skip("the acceptance run has flags of Fulcrum")
