@@ -9,8 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
@@ -169,6 +171,48 @@ func TestGateStaysOpenIfTargetsAreUnavailable(t *testing.T) {
 	w.run("a")
 	checkEqual(t, "condition", "False FailedReconcile", w.readyStatus("a"))
 	checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
+}
+
+// TestReadyPodStaysReadyUntilItsNewTargetIsChecked checks that a pod stays ready if its target is registered again, until AWS
+// has checked the new target. If its containers were restarted meanwhile, it becomes unready.
+func TestReadyPodStaysReadyUntilItsNewTargetIsChecked(t *testing.T) {
+	const registering = "False Elb.RegistrationInProgress: Target registration is in progress"
+	for _, c := range []struct{ name, containersReadySince, registered, initial string }{
+		{"the containers run", "2026-01-02T03:00:00Z", "True : ", "True : "},
+		{"the containers were restarted", "2036-01-02T03:00:00Z", registering, "False Elb.InitialHealthChecking: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := ipHarness(t, withReadinessGate(p1))
+			w.run("a")
+			w.aws.setAllStates("arn/a", "healthy")
+			w.run("a")
+			checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
+
+			obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
+			restarted := obj.DeepCopyObject().(*corev1.Pod)
+			at, _ := time.Parse(time.RFC3339, c.containersReadySince)
+			for i := range restarted.Status.Conditions {
+				if restarted.Status.Conditions[i].Type == corev1.ContainersReady {
+					restarted.Status.Conditions[i].LastTransitionTime = metav1.NewTime(at)
+				}
+			}
+			w.store.Put(restarted)
+			w.aws.targetsByGroup["arn/a"] = nil
+			w.editBinding("a", func(b *elbv2.TargetGroupBinding) { delete(b.Annotations, targets.CheckpointAnnotation) })
+			w.run("a")
+			checkEqual(t, "gate of the registered pod", c.registered, w.gateConditionText("p1"))
+			w.aws.setAllStates("arn/a", "initial")
+			w.aws.targetsByGroup["arn/a"][0].Reason = "Elb.InitialHealthChecking"
+			if out := w.run("a"); out.RetryAfter <= 0 || out.RetryAfter > 15*time.Second {
+				t.Errorf("health is read again after %s", out.RetryAfter)
+			}
+			checkEqual(t, "gate during the first health checks", c.initial, w.gateConditionText("p1"))
+			w.aws.setAllStates("arn/a", "unhealthy")
+			w.aws.targetsByGroup["arn/a"][0].Reason = "Target.Timeout"
+			w.run("a")
+			checkEqual(t, "gate afterwards", "False Target.Timeout: ", w.gateConditionText("p1"))
+		})
+	}
 }
 
 // TestAPodWithoutServerIDCausesNoFurtherRuns checks that a binding is not reconciled again and again because one of its pods

@@ -22,6 +22,8 @@ type gateCondition struct {
 	want targets.ReadinessCondition
 	// needsNoPolling is set if the condition will not change soon, so that polling it is useless.
 	needsNoPolling bool
+	// isUnchecked is set if AWS has not checked the target yet. Then the condition may be True because of an earlier target.
+	isUnchecked bool
 }
 
 // gatePlanner plans the readiness gates of pods.
@@ -34,7 +36,7 @@ func (f gatePlanner) planPodConditions(steps *[]Step, matched []targets.MatchedP
 	waiting := noWaitingPod
 	for _, s := range f.podConditions(matched, registered, omitted) {
 		shown, since, ok := targets.CurrentCondition(s.pod, f.gateType())
-		if s.want.Status != corev1.ConditionTrue && !s.needsNoPolling {
+		if (s.want.Status != corev1.ConditionTrue || s.isUnchecked) && !s.needsNoPolling {
 			age := time.Duration(0)
 			if ok && shown.Status == s.want.Status {
 				age = max(0, f.Now.Sub(since))
@@ -73,21 +75,21 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 		case !known:
 			at[s.pod.Name] = len(out)
 			out = append(out, s)
-		case out[i].want.Status == corev1.ConditionTrue:
+		case out[i].want.Status == corev1.ConditionTrue && (s.want.Status != corev1.ConditionTrue || s.isUnchecked):
 			out[i] = s
 		}
 	}
 	for _, m := range matched {
 		// If a load balancer uses the target group, but not the availability zone of the target, AWS will not check the target
 		// soon.
-		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), needsNoPolling: f.Forwards != nil && m.Target.IsNotInUse()})
+		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), needsNoPolling: f.Forwards != nil && m.Target.IsNotInUse(), isUnchecked: targets.IsUnchecked(m.Target)})
 	}
 	for _, e := range registered {
-		add(gateCondition{pod: e.Pod, want: targets.RegisteringCondition})
+		add(gateCondition{pod: e.Pod, want: f.conditionOf(targets.MatchedPair{Endpoint: &e, Target: targets.RegisteringTarget}), isUnchecked: true})
 	}
 	for _, u := range omitted {
 		for _, e := range u.endpoints {
-			add(gateCondition{e.Pod, u.podCondition, true})
+			add(gateCondition{pod: e.Pod, want: u.podCondition, needsNoPolling: true})
 		}
 	}
 	return out
@@ -95,7 +97,10 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 
 // conditionOf returns the desired readiness gate condition of the pod of a target.
 func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessCondition {
-	shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
+	shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
+	if targets.IsUnchecked(m.Target) && targets.IsOlderThanContainers(m.Endpoint.Pod, since) {
+		shown = targets.ReadinessCondition{} // the health was that of the containers before they were restarted
+	}
 	if m.Target.IsNotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
 		return targets.NotInUseCondition
 	}

@@ -84,7 +84,7 @@ func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
 	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
 	p.addStep(SyncRules{RetainPreviousRules: len(m.retainedTargets)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
 	pending := !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(m.MatchedPairs, func(x targets.MatchedPair) bool {
-		return targets.HasReadinessGate(x.Endpoint.Pod, p.gateType()) && gatePlanner{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
+		return targets.HasReadinessGate(x.Endpoint.Pod, p.gateType()) && (targets.IsUnchecked(x.Target) || gatePlanner{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue)
 	})
 	if m.Empty() && len(m.retainedTargets) == 0 && !pending {
 		p.addStep(SetCheckpoint{IfRulesMissing: true}, "")
@@ -218,7 +218,7 @@ func (p targetPlanner) compare(age time.Duration) (*targetMoves, bool) {
 	if !ok {
 		return nil, false
 	}
-	if len(serving) > 0 || p.mayOpenGate(m.Diff) {
+	if len(serving) > 0 || p.needsFreshHealth(m.Diff) {
 		p.ask(AskHealth{durations.ShortestInterval})
 		return nil, false
 	}
@@ -254,12 +254,13 @@ func (p targetPlanner) compareTargets() targets.Diff {
 	return p.Resolution.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
-// mayOpenGate reports whether the plan would open the readiness gate of a pod.
-func (p targetPlanner) mayOpenGate(d targets.Diff) bool {
+// needsFreshHealth reports whether the plan would open the readiness gate of a pod, or a pod with the readiness gate has an
+// unchecked target.
+func (p targetPlanner) needsFreshHealth(d targets.Diff) bool {
 	return !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(d.MatchedPairs, func(m targets.MatchedPair) bool {
 		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gateType())
-		return targets.HasReadinessGate(m.Endpoint.Pod, p.gateType()) && shown.Status != corev1.ConditionTrue &&
-			gatePlanner{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
+		return targets.HasReadinessGate(m.Endpoint.Pod, p.gateType()) && (targets.IsUnchecked(m.Target) ||
+			shown.Status != corev1.ConditionTrue && gatePlanner{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue)
 	})
 }
 

@@ -29,8 +29,8 @@ type ReadinessCondition struct {
 	Reason, Message string
 }
 
-// RegisteringCondition is the condition of a pod whose target was just registered.
-var RegisteringCondition = ReadinessCondition{corev1.ConditionFalse, "Elb.RegistrationInProgress", "Target registration is in progress"}
+// RegisteringTarget is the health of a target that was just registered.
+var RegisteringTarget = &observed.Target{State: "initial", Reason: "Elb.RegistrationInProgress", Description: "Target registration is in progress"}
 
 // ReleasedCondition is the condition of a pod whose binding is deleted. It opens the readiness gate, because the pod will
 // not become a target.
@@ -39,23 +39,26 @@ var ReleasedCondition = ReadinessCondition{corev1.ConditionTrue, "", "Target Gro
 // NotInUseCondition is the condition of a pod whose readiness gate is open because no load balancer uses the target group.
 var NotInUseCondition = ReadinessCondition{corev1.ConditionTrue, observed.ReasonNotInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
 
-// ConditionOf returns the condition of a pod for the health of its target. current is the condition that the pod has. If no
-// load balancer uses the target group any more, AWS does not check its targets. Then a condition that is True is retained,
-// and any other becomes Unknown; the transition time shows since when the target group is known to be unused. The first
-// health checks do not close the gates of pods with NotInUseCondition.
+// ConditionOf returns the condition of a pod for the health of its target. current is the condition that the pod has. A
+// condition that is True is retained while AWS has no result of health checks: while the target is unchecked, or if no load
+// balancer uses the target group any more. Otherwise a change of the target group would make pods unready that can serve. If
+// the target group is unused, any other condition becomes Unknown; its transition time shows since when this is known.
 func ConditionOf(t *observed.Target, current ReadinessCondition) ReadinessCondition {
 	switch {
-	case t.State == "":
-		return ReadinessCondition{corev1.ConditionUnknown, "", ""}
 	case t.State == "healthy":
 		return ReadinessCondition{corev1.ConditionTrue, t.Reason, t.Description}
-	case t.IsNotInUse() && current.Status == corev1.ConditionTrue, t.State == "initial" && current == NotInUseCondition:
+	case current.Status == corev1.ConditionTrue && (IsUnchecked(t) || t.IsNotInUse()):
 		return current
+	case t.State == "":
+		return ReadinessCondition{corev1.ConditionUnknown, "", ""}
 	case t.IsNotInUse():
 		return ReadinessCondition{corev1.ConditionUnknown, t.Reason, t.Description}
 	}
 	return ReadinessCondition{corev1.ConditionFalse, t.Reason, t.Description}
 }
+
+// IsUnchecked reports whether the first health checks of a new target have not ended yet.
+func IsUnchecked(t *observed.Target) bool { return t.State == "initial" }
 
 // CurrentCondition returns a condition of a pod by its type, and the time of its last transition; false if the pod has no
 // such condition.
@@ -66,6 +69,12 @@ func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (ReadinessCon
 		}
 	}
 	return ReadinessCondition{}, time.Time{}, false
+}
+
+// IsOlderThanContainers reports whether the containers of a pod became ready or not ready after a time.
+func IsOlderThanContainers(p *corev1.Pod, at time.Time) bool {
+	_, since, _ := CurrentCondition(p, corev1.ContainersReady)
+	return at.Before(since)
 }
 
 // ContainersReadySince returns the time at which the containers of a pod became ready; false if they are not ready.

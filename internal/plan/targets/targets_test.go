@@ -174,7 +174,8 @@ func TestConditionOf(t *testing.T) {
 	}{
 		{&observed.Target{}, open, targets.ReadinessCondition{Status: "Unknown"}},
 		{&observed.Target{State: "healthy"}, closed, targets.ReadinessCondition{Status: "True"}},
-		{is("initial", "Elb.InitialHealthChecking"), open, no("Elb.InitialHealthChecking")},
+		{is("initial", "Elb.InitialHealthChecking"), open, open},
+		{is("initial", "Elb.InitialHealthChecking"), closed, no("Elb.InitialHealthChecking")},
 		{is("unhealthy", "Target.Timeout"), open, no("Target.Timeout")},
 		{is("unused", "Target.NotInUse"), targets.ReadinessCondition{}, targets.ReadinessCondition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
 		{is("unused", "Target.NotInUse"), closed, targets.ReadinessCondition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
