@@ -153,22 +153,25 @@ func (t *translation) targetGroup(a target) (handle string, ok bool) {
 func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	m, number := a.port.owner, intstr.FromInt32(a.servicePort.Port)
 	set := m.set.Target
+	faults := append(set.Faults(), settings.NonNilFaults(set.PortAttributes[number.String()].Check())...)
+	for _, f := range faults {
+		t.Found.Add(f.Finding(finding.BlocksListener))
+	}
+	if len(faults) > 0 {
+		return nil
+	}
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.BasicHealthChecks,
 		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 	})
-	var preserved bool
-	faults := append(set.Faults(), settings.NonNilFaults(set.PortAttributes[number.String()].Check())...)
-	for _, f := range faults {
-		found.Add(f.Finding(finding.BlocksListener))
+	for _, x := range found {
+		x.Blocks = finding.BlocksListener
+		t.Found.Add(x)
 	}
 	if len(found) > 0 {
-		for _, x := range found {
-			x.Blocks = finding.BlocksListener
-			t.Found.Add(x)
-		}
 		return nil
 	}
+	var preserved bool
 	g.Attributes, preserved = targetGroupAttributes(set, a.servicePort.Port, g.Type)
 	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.servicePort.Port)
 	name := naming.ServiceTargetGroup{
