@@ -16,7 +16,7 @@ import (
 func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.Ref) {
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {
-		if lr.Opt.EnhancedDefaults && l.Live != nil && l.Live.MutualAuth != nil {
+		if (lr.Opt.EnhancedDefaults || lr.Want.ID.Kind.IsGateway()) && l.Live != nil && l.Live.MutualAuth != nil {
 			l.MutualAuth = &model.MutualAuth{Mode: equal.SettingOff}
 		}
 		return nil

@@ -61,22 +61,28 @@ func TestUnsetMutualAuthenticationIsTurnedOff(t *testing.T) {
 	second := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 	second.LoadBalancer.Listeners[0].Port = 443
 	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
-	t.Run("stay on", func(t *testing.T) {
-		if p, _ := planner.Make(second, have, testOptions, plan.Memory{}); !p.Empty() {
-			t.Errorf("want no steps, got\n%s", p.Text())
-		}
-	})
-	t.Run("are switched off where that is asked for", func(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind          model.Kind
+		enhanced, off bool
+	}{
+		"an Ingress keeps it":             {model.Ingress, false, false},
+		"the feature gate switches off":   {model.Ingress, true, true},
+		"a Gateway needs no feature gate": {model.ALBGateway, false, true},
+	} {
 		opt := testOptions
-		opt.EnhancedDefaults = true
+		opt.EnhancedDefaults = c.enhanced
+		second.ID.Kind = c.kind
 		p, _ := planner.Make(second, have, opt, plan.Memory{})
-		if len(p.Steps) != 1 {
-			t.Fatalf("want one step, got\n%s", p.Text())
+		off := false
+		for _, s := range p.Steps {
+			if do, ok := s.Do.(plan.ModifyListener); ok {
+				off = do.Settings.MutualAuth != nil && do.Settings.MutualAuth.Mode == "off"
+			}
 		}
-		if do := p.Steps[0].Do.(plan.ModifyListener); do.Settings.MutualAuth == nil || do.Settings.MutualAuth.Mode != "off" {
-			t.Errorf("AWS would change nothing: %+v", do.Settings.MutualAuth)
+		if off != c.off || !c.off && !p.Empty() {
+			t.Errorf("%s: switched off is %t, want %t\n%s", name, off, c.off, p.Text())
 		}
-	})
+	}
 }
 
 // TestCertificateOfAHeldMemberBecomesTheDefault checks that an additional certificate of the existing listener, which
