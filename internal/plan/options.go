@@ -24,8 +24,8 @@ type Options struct {
 	// AllowedCAs are the ARNs of the private CAs whose certificates certificate discovery may choose. If it is empty,
 	// discovery may choose the certificates of all CAs.
 	AllowedCAs []string
-	// SkipManagedCertificates excludes certificates that a controller has requested from certificate discovery. Tracking tags
-	// identify these certificates. Imported certificates are always excluded.
+	// SkipManagedCertificates excludes certificates that a controller has requested from certificate discovery, except for
+	// Gateways. Tracking tags identify these certificates. Imported certificates are always excluded.
 	SkipManagedCertificates bool
 	// ManageCertificates is set if the controller requests certificates from ACM for members that need them, and deletes these
 	// certificates when they are not needed any more.

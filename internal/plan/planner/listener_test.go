@@ -112,3 +112,30 @@ func TestCertificateOfAHeldMemberBecomesTheDefault(t *testing.T) {
 	}
 	t.Errorf("want certificate-b to be the default, got\n%s", p.Text())
 }
+
+// TestGatewaysFindRequestedCertificates checks that a certificate that was requested for an Ingress is found by the hostname of
+// a Gateway, while discovery for Ingresses excludes it with feature gate EnableCertificateManagement.
+func TestGatewaysFindRequestedCertificates(t *testing.T) {
+	desired := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
+	desired.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertHosts{Member: testMember, Hosts: []string{"a.example.com"}, Fields: []string{"f"}}}}
+	have := observed.Stack{Facts: testFacts()}
+	have.Facts.CertificatesAsked, have.Facts.Certificates = true, []observed.Certificate{{
+		ARN: "requested", Status: observed.CertificateIssued, Domains: []string{"a.example.com"},
+		Owner: &observed.CertificateOwner{Managed: true, Kind: model.Ingress, ResourceID: "amazon_issued/x-1"},
+	}}
+	opt := managedCertificateOptions
+	opt.SkipManagedCertificates = true
+	for kind, want := range map[model.Kind]string{model.Ingress: "", model.ALBGateway: "requested"} {
+		desired.ID.Kind = kind
+		p, found := planner.Make(desired, have, opt, plan.Memory{})
+		got := ""
+		for _, s := range p.Steps {
+			if do, ok := s.Do.(plan.CreateListener); ok {
+				got = do.Settings.Certificate
+			}
+		}
+		if got != want {
+			t.Errorf("%s: the listener has certificate %q, want %q: %v", kind, got, want, found)
+		}
+	}
+}
