@@ -120,6 +120,8 @@ func TestBindingRulesOfNetworkLoadBalancers(t *testing.T) {
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0"},
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Internal: true}, false, "TCP 30080 from VPC"},
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
+		// The rules must be equal to those of aws-load-balancer-controller, which does not compare address families here.
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16", "::/0"}}, false, "TCP 30080 from 10.1.0.0/16,::/0"},
 		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
 		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{PreservesClientIP: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
 		// Without the second rule, the security group would block health checks.

@@ -102,7 +102,7 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 		check = g.TrafficPort
 	}
 	// The CIDRs of clients may not include the addresses of the load balancer, which are the sources of health checks.
-	narrow := len(from) > 0 && from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
+	narrow := from[0].CIDR != "" && !slices.ContainsFunc(from, func(p model.Peer) bool { return slices.Contains(allClientRanges(), p.CIDR) })
 	udp := slices.Contains(protocols, "UDP")
 	if other || narrow || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP")) {
 		out = append(out, model.BindingRule{From: []model.Peer{{Subnets: true}}, Ports: []model.PeerPort{{Protocol: "TCP", Port: &check}}})
