@@ -1,11 +1,13 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -114,14 +116,16 @@ func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		func(lb *observed.LoadBalancer) []string { return lb.Addresses }, missing(scheme == model.InternetFacing, "scheme internet-facing"))
 	lb.PrivateIPv4 = list("private-ipv4-addresses", "privateIPv4Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.PrivateIPv4 }, nil, missing(scheme == model.Internal, "scheme internal"))
 	lb.IPv6 = list("ipv6-addresses", "ipv6Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.IPv6 }, nil, dual)
-	lb.SourceNAT = b.mergeOnOffSetting(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT })
+	lb.SourceNAT = cmp.Or(b.mergeOnOffSetting(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT },
+		func(lb *observed.LoadBalancer) string { return lb.SourceNAT }), equal.SettingOff)
 	if lb.SourceNAT == "on" && dual != "" {
 		b.reportUnsupportedAddresses("enable-prefix-for-ipv6-source-nat", lb.Origins["sourceNAT"], dual)
 		lb.SourceNAT = ""
 	}
 	lb.SourceNATPrefixes = list("source-nat-ipv6-prefixes", "sourceNATPrefixes", func(m *members.Member) settings.Opt[[]string] { return m.Set.SourceNATPrefixes }, nil,
 		missing(lb.SourceNAT == "on", b.settingName("enable-prefix-for-ipv6-source-nat")+" on"))
-	lb.PrivateLinkRules = b.mergeOnOffSetting(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
+	lb.PrivateLinkRules = b.mergeOnOffSetting(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules },
+		func(lb *observed.LoadBalancer) string { return lb.PrivateLinkRules })
 	if lb.PrivateLinkRules != "" && lb.SecurityGroups == nil {
 		b.reportCreateOnlySetting(lb.Origins["privateLinkRules"], "the load balancer has no security groups, so no rules can apply to AWS PrivateLink traffic; the setting has no effect",
 			"remove "+b.settingName("inbound-sg-rules-on-private-link-traffic"))
@@ -129,9 +133,10 @@ func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 	}
 }
 
-// mergeOnOffSetting merges a setting that is "on" or "off". It returns "" if no member sets it.
-func (b networkSettingsBuilder) mergeOnOffSetting(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
-	won := members.MergeSetting(&b.Translation, b.Members, b.settingName(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
+// mergeOnOffSetting merges a setting that is "on" or "off". It returns "" if no member sets it. live returns the value of the
+// existing load balancer.
+func (b networkSettingsBuilder) mergeOnOffSetting(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string], live func(*observed.LoadBalancer) string) string {
+	won := members.MergeSetting(&b.Translation, b.Members, b.settingName(setting), get, members.Equal[string], members.LiveField(b.LiveLoadBalancer(), live))
 	setOrigin(lb, field, won.Origin)
 	return won.Value
 }

@@ -1,6 +1,7 @@
 package assemble_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -217,6 +218,44 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 		}
 		if c.live != nil && b.EffectiveScheme(lb) != model.InternetFacing {
 			t.Errorf("%s: the scheme is %s, and the live load balancer has another", name, b.EffectiveScheme(lb))
+		}
+	}
+}
+
+// TestSourceNATIsSwitchedOff checks that source NAT is switched off if no member sets it, but not because of a value that
+// cannot be read.
+func TestSourceNATIsSwitchedOff(t *testing.T) {
+	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", AddressType: model.DualStack, SourceNAT: "on"}}}
+	set := func(o settings.Opt[string]) func(*settings.Shared, func(string) finding.Origin) {
+		return func(s *settings.Shared, of func(string) finding.Origin) {
+			s.AddressType, s.SourceNAT = settings.NewOpt(model.DualStack, of("type")), o
+		}
+	}
+	unset, invalid := set(settings.Opt[string]{}), set(settings.Opt[string]{Fault: errors.New("not on or off")})
+	for name, c := range map[string]struct {
+		live   *observed.Stack
+		first  func(*settings.Shared, func(string) finding.Origin)
+		second func(*settings.Shared, func(string) finding.Origin)
+		want   string
+	}{
+		"new":                       {first: unset, second: unset, want: "off"},
+		"withdrawn":                 {live: live, first: unset, second: unset, want: "off"},
+		"set by one":                {live: live, first: unset, second: set(textSetting("on")), want: "on"},
+		"invalid":                   {live: live, first: unset, second: invalid, want: "on"},
+		"the live value stays":      {live: live, first: set(textSetting("off")), second: set(textSetting("on")), want: "on"},
+		"both ask for another":      {live: live, first: set(textSetting("off")), second: set(textSetting("off")), want: "off"},
+		"contested, without a live": {first: set(textSetting("off")), second: set(textSetting("on")), want: "off"},
+	} {
+		all := []*members.Member{newMember("Service", "a", c.first), newMember("Service", "b", c.second)}
+		b := &assemble.Builder{
+			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "group.g"}, Live: c.live, Members: all},
+			Options:     assemble.Options{Cluster: "rig", DefaultScheme: model.Internal}, Type: model.Network,
+		}
+		for _, m := range all {
+			b.SetMemberTags(m)
+		}
+		if got := b.BuildLoadBalancer().SourceNAT; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
