@@ -32,12 +32,12 @@ type stickinessSpec struct {
 }
 
 type redirectSpec struct {
-	Host     string `json:"host,omitempty"`
-	Path     string `json:"path,omitempty"`
-	Port     string `json:"port,omitempty"`
-	Protocol string `json:"protocol,omitempty"`
-	Query    string `json:"query,omitempty"`
-	Status   string `json:"statusCode"`
+	Host     string  `json:"host,omitempty"`
+	Path     string  `json:"path,omitempty"`
+	Port     string  `json:"port,omitempty"`
+	Protocol string  `json:"protocol,omitempty"`
+	Query    *string `json:"query,omitempty"` // empty if the redirect drops the query
+	Status   string  `json:"statusCode"`
 }
 
 type fixedResponseSpec struct {
@@ -105,7 +105,11 @@ func (d *Describer) actionOf(a model.Action) actionSpec {
 		}
 		return actionSpec{Type: "forward", Forward: f}
 	case model.Redirect:
-		return actionSpec{Type: "redirect", Redirect: &redirectSpec{a.Host, a.Path, a.Port, a.Protocol, a.Query, a.Status}}
+		var query *string
+		if a.DropQuery || a.Query != "" {
+			query = &a.Query
+		}
+		return actionSpec{Type: "redirect", Redirect: &redirectSpec{a.Host, a.Path, a.Port, a.Protocol, query, a.Status}}
 	case model.FixedResponse:
 		return actionSpec{Type: "fixed-response", FixedResponse: &fixedResponseSpec{a.ContentType, a.Body, a.Status}}
 	case model.AuthOIDC:

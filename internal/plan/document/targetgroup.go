@@ -46,9 +46,12 @@ type bindingTemplate struct {
 	Spec     targetGroupBindingSpec `json:"spec"`
 }
 
+// bindingMeta has the metadata of a binding, without the labels that identify the stack.
 type bindingMeta struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 type targetGroupBindingSpec struct {
@@ -131,7 +134,8 @@ func (d *Describer) describeTargetGroup(w model.TargetGroup) {
 			}
 		}
 	}
-	d.addResource(TypeTargetGroupBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
+	meta := bindingMeta{w.Binding.Name, w.Binding.Namespace, w.Binding.Labels, w.Binding.Annotations}
+	d.addResource(TypeTargetGroupBinding, w.ID, bindingSpec{bindingTemplate{meta, spec}})
 }
 
 // networkingRuleOf converts a networking rule of a binding to its form in a document.

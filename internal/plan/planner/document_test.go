@@ -152,6 +152,7 @@ func TestBindingInDocumentHasTheSpecOfTheObject(t *testing.T) {
 	want.TargetGroups[0].AddressType = model.IPv4
 	want.TargetGroups[0].Binding = &model.Binding{
 		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,
+		Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b"}, // of spec.infrastructure of a Gateway
 		Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {ManagedGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
 	}
 	data, err := json.Marshal(planner.Describe(want, heldObservedState(), testOptions, plan.Memory{}).Resources[document.TypeTargetGroupBinding]["g1"])
@@ -169,8 +170,24 @@ func TestBindingInDocumentHasTheSpecOfTheObject(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	spec := got.Spec.Template.Spec
-	if spec.TargetGroupARN != "arn" || len(spec.Networking.Ingress[0].From) != 3 || spec.VpcID != "vpc-1" || *spec.TargetType != "ip" || got.Spec.Template.Name != "g1" {
+	if spec.TargetGroupARN != "arn" || len(spec.Networking.Ingress[0].From) != 3 || spec.VpcID != "vpc-1" || *spec.TargetType != "ip" || got.Spec.Template.Name != "g1" ||
+		got.Spec.Template.Labels["team"] != "a" || got.Spec.Template.Annotations["note"] != "b" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestDocumentDistinguishesDroppedQueries(t *testing.T) {
+	for want, to := range map[string]model.Redirect{
+		`{"statusCode":"HTTP_301"}`:                 {Status: "HTTP_301"},
+		`{"query":"","statusCode":"HTTP_301"}`:      {Status: "HTTP_301", DropQuery: true},
+		`{"query":"a=1","statusCode":"HTTP_301"}`:   {Status: "HTTP_301", Query: "a=1"},
+		`{"host":"b.test","statusCode":"HTTP_302"}`: {Status: "HTTP_302", Host: "b.test"},
+	} {
+		stack := heldStack()
+		stack.LoadBalancer.Listeners[0].Default = []model.Action{to}
+		if got := planner.Describe(stack, heldObservedState(), testOptions, plan.Memory{}).JSON(); !strings.Contains(got, `"redirectConfig":`+want) {
+			t.Errorf("want %s, got %s", want, got)
+		}
 	}
 }
 
