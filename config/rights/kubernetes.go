@@ -35,30 +35,8 @@ const (
 // crdResource is the resource name of CustomResourceDefinitions.
 const crdResource = "customresourcedefinitions"
 
-// TestName returns the package and the name of the test that fails if rule, a rule of the role, lacks a verb on a resource.
-func (r Role) TestName(rule Rule, resource, verb string) string {
-	switch {
-	case verb == "list" || verb == "watch":
-		return "internal/kube TestWithoutListOrWatch/" + resource + "/" + verb
-	case resource == "leases":
-		return "internal/kube TestWithoutVerbOfTheLease/leases/" + verb
-	case resource == crdResource && r.Name == "fulcrum-accelerators":
-		return "internal/kube TestDefinition"
-	case rule.Group == "apiextensions.k8s.io":
-		return "internal/kube TestWithoutVerbOfTheVersions/" + resource + "/" + verb
-	case resource == "albtargetcontrolconfigs":
-		return "internal/controller TestAgentConfigurationWithoutRight/" + resource + "/" + verb
-	case r.File == "role.yaml":
-		return "internal/kube TestWithoutVerbOfTheCheckpoints/" + resource + "/" + verb
-	case r.File == "webhook.yaml":
-		return "internal/webhook/serving TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
-	}
-	return "internal/test/harness TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
-}
-
-// KubernetesRoles is the table of Kubernetes permissions. The permissions of ClusterRole "fulcrum" and on the Lease are a
-// subset of those of other controllers for AWS load balancers. The roles of such a controller therefore suffice for a
-// migration.
+// KubernetesRoles is the table of Kubernetes permissions. aws-load-balancer-controller has all of them too, except those on
+// Secrets, CustomResourceDefinitions and webhook configurations. Its roles therefore suffice for a migration.
 var KubernetesRoles = []Role{
 	{
 		File: "clusterrole.yaml", Name: "fulcrum",

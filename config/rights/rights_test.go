@@ -144,11 +144,65 @@ func TestPermissionsHaveReasonAndTest(t *testing.T) {
 			}
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					test := r.TestName(rule, resource, verb)
-					if names[test] && verb != "create" {
-						t.Errorf("%s is there twice", test)
+					name := r.Name + "/" + resource + "/" + verb
+					if names[name] && verb != "create" {
+						t.Errorf("%s is there twice", name)
 					}
-					names[test] = true
+					names[name] = true
+				}
+			}
+		}
+	}
+}
+
+// verbsOfLBC has the verbs that the roles of aws-load-balancer-controller v3.5.0 permit, by API group and resources.
+var verbsOfLBC = map[string]map[string]string{
+	"": {
+		"configmaps": "create delete get update", "endpoints namespaces nodes pods": "get list watch", "events": "create patch",
+		"pods/status services/status": "patch update", "services": "get list patch update watch",
+	},
+	"discovery.k8s.io":  {"endpointslices": "get list watch"},
+	"networking.k8s.io": {"ingresses": "get list patch update watch", "ingresses/status": "patch update", "ingressclasses": "get list watch"},
+	"elbv2.k8s.aws": {
+		"targetgroupbindings": "create delete get list patch update watch", "targetgroupbindings/status": "patch update",
+		"ingressclassparams": "get list watch", "albtargetcontrolconfigs": "get",
+	},
+	"aga.k8s.aws": {"globalaccelerators": "get list patch watch", "globalaccelerators/status": "patch update"},
+	"gateway.k8s.aws": {
+		"listenerruleconfigurations loadbalancerconfigurations targetgroupconfigurations":                      "get list patch watch",
+		"listenerruleconfigurations/status loadbalancerconfigurations/status targetgroupconfigurations/status": "get patch update",
+	},
+	"gateway.networking.k8s.io": {
+		"gatewayclasses gateways referencegrants":                          "get list patch watch",
+		"grpcroutes httproutes listenersets tcproutes tlsroutes udproutes": "get list watch",
+		"gatewayclasses/status gateways/status grpcroutes/status httproutes/status listenersets/status tcproutes/status tlsroutes/status udproutes/status": "get patch update",
+	},
+	"coordination.k8s.io": {"leases": "create get patch update"},
+}
+
+// TestRolesOfLBCSuffice checks that the controller needs no permission that aws-load-balancer-controller does not have,
+// because another image may run with its roles. It works without the permissions that are left out here.
+func TestRolesOfLBCSuffice(t *testing.T) {
+	allowed := map[string]bool{}
+	for group, table := range verbsOfLBC {
+		for resources, verbs := range table {
+			for _, resource := range strings.Fields(resources) {
+				for _, verb := range strings.Fields(verbs) {
+					allowed[group+" "+resource+" "+verb] = true
+				}
+			}
+		}
+	}
+	for _, r := range rights.KubernetesRoles {
+		for _, rule := range r.Rules {
+			for _, resource := range rule.Resources {
+				if resource == "secrets" || rule.Group == "apiextensions.k8s.io" || rule.Group == "admissionregistration.k8s.io" {
+					continue
+				}
+				for _, verb := range rule.Verbs {
+					if !allowed[rule.Group+" "+resource+" "+verb] {
+						t.Errorf("%s: aws-load-balancer-controller may not %s %s of %q", r.Name, verb, resource, rule.Group)
+					}
 				}
 			}
 		}
