@@ -53,3 +53,19 @@ func TestAgentConfigurationWithoutRight(t *testing.T) {
 		})
 	}
 }
+
+// TestAgentConfigurationWithoutCRD checks that there is no configuration of the target control agent if its CRD is not
+// installed. An error would block all pods with the label of the agent.
+func TestAgentConfigurationWithoutCRD(t *testing.T) {
+	scheme, err := cluster.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(&rest.Config{Host: "http://api.test"}, client.Options{Scheme: scheme, Mapper: meta.NewDefaultRESTMapper(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := (agentConfigs{live}).AgentConfig(t.Context(), "shop"); out != nil || err != nil {
+		t.Errorf("got %v, %v", out, err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -108,11 +109,11 @@ func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config,
 // agentConfigs reads the configuration of the target control agent from the API server.
 type agentConfigs struct{ live client.Reader }
 
-// AgentConfig implements webhook.AgentConfigs.
+// AgentConfig implements webhook.AgentConfigs. Without the CRD there is no configuration.
 func (c agentConfigs) AgentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	out := &v1beta1.ALBTargetControlConfig{}
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: webhook.AgentConfigName}, out)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	return out, err
