@@ -1,7 +1,6 @@
 package accelerator
 
 import (
-	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +13,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
 // Options are the operator's settings that a translation depends on.
@@ -44,9 +42,6 @@ type Options struct {
 	IsolatedTenancy bool
 	// ReadEndpoints makes the package count pods in Endpoints objects instead of EndpointSlices.
 	ReadEndpoints bool
-	// MaxListeners is the AWS quota of listeners of an accelerator. MaxEndpoints is the AWS quota of endpoints of an
-	// endpoint group. 0 means the default quota.
-	MaxListeners, MaxEndpoints int
 }
 
 // ProtectionAnnotation is an annotation of GlobalAccelerators. Its value "true" protects the accelerator, and thereby
@@ -57,12 +52,8 @@ const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
 // itself.
 type Frontend struct{ opt Options }
 
-// New returns a Frontend with the options. Quotas that are not set get their defaults.
-func New(opt Options) *Frontend {
-	opt.MaxListeners = cmp.Or(max(opt.MaxListeners, 0), rules.MaxListeners)
-	opt.MaxEndpoints = cmp.Or(max(opt.MaxEndpoints, 0), rules.MaxEndpoints)
-	return &Frontend{opt: opt}
-}
+// New returns a Frontend with the options.
+func New(opt Options) *Frontend { return &Frontend{opt} }
 
 // Stacks returns the stacks of a GlobalAccelerator in sorted order: the stack with its name, and stacks whose finalizers
 // it has. Other objects have no stacks.

@@ -67,10 +67,10 @@ func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 // endpoint, the first entry is used.
 func (t endpointBuilder) buildEndpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
 	list := spec.Endpoints
-	if len(list) > t.opt.MaxEndpoints {
+	if len(list) > rules.MaxEndpoints {
 		field := g.Origin.Field + ".endpoints"
-		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group can have at most %d; further endpoints are not added, and endpoints in AWS stay", len(list), t.opt.MaxEndpoints), "remove endpoints")
-		list = list[:t.opt.MaxEndpoints]
+		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("there are %d endpoints, and an endpoint group can have at most %d; further endpoints are not added, and endpoints in AWS stay", len(list), rules.MaxEndpoints), "remove endpoints")
+		list = list[:rules.MaxEndpoints]
 	}
 	for k, e := range list {
 		field := fmt.Sprintf("%s.endpoints[%d]", g.Origin.Field, k)

@@ -23,9 +23,9 @@ func (t listenerBuilder) buildListeners() {
 		t.holdAccelerator("spec.listeners", finding.SpecInvalid, "the installed CustomResourceDefinition has no field spec.listeners, so the desired listeners are not known; the listeners in AWS are not changed",
 			"install the CustomResourceDefinition of this version of the controller")
 	}
-	if len(spec) > t.opt.MaxListeners {
-		t.holdAccelerator("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and listeners in AWS stay", len(spec), t.opt.MaxListeners), "remove listeners")
-		spec = spec[:t.opt.MaxListeners]
+	if len(spec) > rules.MaxListeners {
+		t.holdAccelerator("spec.listeners", finding.QuotaReached, fmt.Sprintf("there are %d listeners, and an accelerator can have at most %d; further listeners are not created, and listeners in AWS stay", len(spec), rules.MaxListeners), "remove listeners")
+		spec = spec[:rules.MaxListeners]
 	}
 	if len(spec) == 1 && hasPortDiscovery(spec[0]) {
 		t.discoverListeners(spec[0])
