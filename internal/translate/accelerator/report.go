@@ -100,8 +100,10 @@ const ipv4 = "IPv4"
 // isLeftOutEndpoint reports whether a finding is about an endpoint that is left out.
 func isLeftOutEndpoint(x finding.Finding) bool {
 	switch x.Reason {
-	case finding.EndpointNotFound, finding.EndpointNotReady, finding.EndpointElsewhere, finding.ReferenceNotPermitted:
+	case finding.EndpointNotFound, finding.EndpointNotReady, finding.EndpointElsewhere, finding.ReferenceNotPermitted, finding.Unsupported:
 		return true
+	case finding.SpecInvalid: // an error if it is not about an endpoint
+		return x.Severity == finding.Warning
 	}
 	return false
 }

@@ -41,6 +41,23 @@ func TestConditionNamesEveryLeftOutEndpoint(t *testing.T) {
 	}
 }
 
+// TestEveryLeftOutEndpointIsInTheCondition checks that condition EndpointsLoaded reports an endpoint whatever the reason is
+// for which it is left out, and not a fault of the accelerator.
+func TestEveryLeftOutEndpointIsInTheCondition(t *testing.T) {
+	tr := &translation{}
+	builder := endpointBuilder{tr}
+	for _, reason := range []finding.Reason{
+		finding.EndpointNotFound, finding.EndpointNotReady, finding.EndpointElsewhere, finding.ReferenceNotPermitted, finding.Unsupported, finding.SpecInvalid,
+	} {
+		builder.reportLeftOut(model.Endpoint{}, reason, "reason "+string(reason), "")
+	}
+	tr.reportFault("spec.name", finding.SpecInvalid, finding.Error, "wrong name", "")
+	got := statusOf(engine.Outcome{Findings: tr.found}, &aga.GlobalAccelerator{})
+	if len(got.leftOutFindings) != 6 || got.reason != reasonBuildFailed {
+		t.Errorf("left out: %v, ready: %s", got.leftOutFindings, got.reason)
+	}
+}
+
 // TestReadyNamesUnknownPorts checks that, while protocol and ports are not known, condition Ready does not say that AWS
 // deploys an accelerator that does not exist.
 func TestReadyNamesUnknownPorts(t *testing.T) {
