@@ -17,12 +17,12 @@ import (
 func (m endpointGroupPlanner) holdOverrides() {
 	for _, p := range m.listenerPairs {
 		for j, g := range p.want.Groups {
-			k, why := m.refusedOverride(p, g)
-			if k < 0 {
+			why := m.refusedOverride(p, g)
+			if why == "" {
 				continue
 			}
 			m.Findings.Add(finding.Finding{
-				Object: m.origin, Field: fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), Reason: finding.PortOverrideInvalid, Severity: finding.Error,
+				Object: m.origin, Field: g.Origin.Field + ".portOverrides", Reason: finding.PortOverrideInvalid, Severity: finding.Error,
 				Message: why + "; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not created",
 				Fix:     "use another endpoint port, or ask the other owner to stop using it",
 			})
@@ -32,25 +32,25 @@ func (m endpointGroupPlanner) holdOverrides() {
 	}
 }
 
-// refusedOverride returns the index of the first port override that conflicts with another listener or endpoint group, and a
-// text with the reason. It returns -1 if there is no conflict or the overrides are held already.
-func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
+// refusedOverride returns the reason why the first port override that conflicts with another listener or endpoint group is
+// refused. It returns "" if there is no conflict or the overrides are held already.
+func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) string {
 	if g.OverridesHeld {
-		return -1, ""
+		return ""
 	}
 	listeners := m.listenersKeptForGuests
 	if m.isGuest() {
 		listeners = m.live.Listeners
 	}
-	for k, o := range g.Overrides {
+	for _, o := range g.Overrides {
 		if i := slices.IndexFunc(listeners, func(l observed.AcceleratorListener) bool { return model.HasPort(l.Ports, o.Endpoint) }); i >= 0 {
-			return k, fmt.Sprintf("endpoint port %d is a port of listener %s %s of the accelerator", o.Endpoint, listeners[i].Protocol, model.PortRangesText(listeners[i].Ports))
+			return fmt.Sprintf("endpoint port %d is a port of listener %s %s of the accelerator", o.Endpoint, listeners[i].Protocol, model.PortRangesText(listeners[i].Ports))
 		}
 		if other := m.endpointGroupWithPort(p, o.Endpoint); other != nil {
-			return k, fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.TruncateValue(cmp.Or(m.otherOwners()[other.ARN], "this object")), other.Region)
+			return fmt.Sprintf("endpoint port %d is used under another listener by the endpoint group of %s (%s)", o.Endpoint, finding.TruncateValue(cmp.Or(m.otherOwners()[other.ARN], "this object")), other.Region)
 		}
 	}
-	return -1, ""
+	return ""
 }
 
 // endpointGroupWithPort returns an endpoint group that is retained, belongs to a listener other than p, and has an override

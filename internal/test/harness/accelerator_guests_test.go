@@ -310,7 +310,7 @@ func TestPortOverridesOfOwnerAndGuestContradict(t *testing.T) {
 		c.owner.Emulator.Calls().Reset()
 		lists(c.guest, shared, at(80), to(443, 9000))
 		c.expectEndpointGroups(t, "the owner has the port", "443 "+owner+" us-west-2=128", guestEndpointGroup, "80 "+owner+" 80->9000 us-west-2=128")
-		says(c.guest, "spec.listeners[1].endpointGroups[0].portOverrides[0]: endpoint port 9000 is used under another listener by the endpoint group of rig/shop/edge (us-west-2)")
+		says(c.guest, "spec.listeners[1].endpointGroups[0].portOverrides: endpoint port 9000 is used under another listener by the endpoint group of rig/shop/edge (us-west-2)")
 		lists(c.guest, shared, to(80, 9000), at(443))
 		c.expectEndpointGroups(t, "the same port under the same listener", "443 eu-west-1 dial=100 eu-west-1=128", "443 "+owner+" us-west-2=128", "80 eu-west-1 dial=100 80->9000 eu-west-1=128", "80 "+owner+" 80->9000 us-west-2=128")
 		lists(c.guest, shared, at(80))

@@ -146,34 +146,35 @@ func (t listenerBuilder) checkOverrides() {
 		l := &t.accelerator.Listeners[i]
 		for j := range l.Groups {
 			g := &l.Groups[j]
-			wrong := func(k int, format string, args ...any) {
+			field := g.Origin.Field + ".portOverrides" // the messages have the port, because g.Overrides is not in the order of the spec
+			wrong := func(format string, args ...any) {
 				g.OverridesHeld = true
-				t.reportFault(fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), finding.PortOverrideInvalid, finding.Error,
+				t.reportFault(field, finding.PortOverrideInvalid, finding.Error,
 					fmt.Sprintf(format, args...)+"; the port overrides of the endpoint group stay unchanged, and a new endpoint group is not created", "correct the override")
 			}
 			if len(g.Overrides) > rules.MaxOverrides {
-				wrong(rules.MaxOverrides, "there are %d port overrides, and an endpoint group can have at most %d", len(g.Overrides), rules.MaxOverrides)
+				wrong("there are %d port overrides, and an endpoint group can have at most %d", len(g.Overrides), rules.MaxOverrides)
 				continue
 			}
 			listener, endpoint := map[int32]bool{}, map[int32]bool{}
-			for k, o := range g.Overrides {
+			for _, o := range g.Overrides {
 				owner := slices.IndexFunc(t.accelerator.Listeners, func(x model.AcceleratorListener) bool { return x.HasPort(o.Endpoint) })
 				before, used := taken[o.Endpoint]
 				switch {
 				case !l.HasPort(o.Listener):
-					wrong(k, "port %d is not one of the listener's ports %s", o.Listener, model.PortRangesText(l.Ports))
+					wrong("port %d is not one of the listener's ports %s", o.Listener, model.PortRangesText(l.Ports))
 				case listener[o.Listener]:
-					wrong(k, "listener port %d is overridden twice", o.Listener)
+					wrong("listener port %d is overridden twice", o.Listener)
 				case endpoint[o.Endpoint]:
-					wrong(k, "endpoint port %d is used twice", o.Endpoint)
+					wrong("endpoint port %d is used twice", o.Endpoint)
 				case owner >= 0:
-					wrong(k, "endpoint port %d is a port of %s, and must not be a port of any listener of the accelerator", o.Endpoint, t.accelerator.Listeners[owner].Origin.Field)
+					wrong("endpoint port %d is a port of %s, and must not be a port of any listener of the accelerator", o.Endpoint, t.accelerator.Listeners[owner].Origin.Field)
 				case used && before.listener != i:
-					wrong(k, "endpoint port %d is used by %s of another listener", o.Endpoint, before.field)
+					wrong("endpoint port %d is used by %s of another listener", o.Endpoint, before.field)
 				}
 				listener[o.Listener], endpoint[o.Endpoint] = true, true
 				if !used {
-					taken[o.Endpoint] = use{i, fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k)}
+					taken[o.Endpoint] = use{i, field}
 				}
 			}
 		}
