@@ -76,11 +76,17 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 		}
 		own := g
 		own.ID = fmt.Sprintf("EndpointGroup-%d-0", i)
-		if len(protocols) > 1 { // an override applies only to the listener that has its port
-			own.Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return !l.HasPort(o.Listener) })
-		}
 		l.Groups = []model.EndpointGroup{own}
 		t.accelerator.Listeners = append(t.accelerator.Listeners, l)
+	}
+	// An override applies only to the listener that has its port. If none has it, the first one reports it.
+	hasPort := func(port int32) func(model.AcceleratorListener) bool {
+		return func(l model.AcceleratorListener) bool { return l.HasPort(port) }
+	}
+	for i, l := range t.accelerator.Listeners {
+		l.Groups[0].Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool {
+			return !l.HasPort(o.Listener) && (i > 0 || slices.ContainsFunc(t.accelerator.Listeners, hasPort(o.Listener)))
+		})
 	}
 }
 
