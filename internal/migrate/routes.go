@@ -70,7 +70,7 @@ func sslRedirect(l model.Listener) (model.Redirect, bool) {
 // cannot be translated or whose order cannot be kept.
 func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	listenerRules := slices.Clone(l.Rules)
-	defaultRule := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld}
+	defaultRule := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld, Tags: g.ruleTags(l.DefaultOf.Object, l)}
 	noDefaultBackend := l.DefaultOf.Object.IsZero()
 	listenerRules = append(listenerRules, defaultRule)
 	var rules []match.Rule
@@ -125,6 +125,16 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 		out = append(out, routeMatch{r, &listenerRule, r.Text() + "\n" + r.Answer})
 	}
 	return out
+}
+
+// ruleTags returns the tags of the rules of a member. If the member has no rule, they are those of the listener.
+func (g routeBuilder) ruleTags(member finding.Ref, l model.Listener) map[string]string {
+	for _, o := range g.lb.Listeners {
+		if i := slices.IndexFunc(o.Rules, func(r model.Rule) bool { return r.Member == member }); i >= 0 {
+			return o.Rules[i].Tags
+		}
+	}
+	return l.Tags
 }
 
 // checkProtocolVersion adds a note about a rule of an HTTP listener whose targets use another protocol version than HTTP1,
