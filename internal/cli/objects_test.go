@@ -76,7 +76,7 @@ spec:
 // a directory, in standard input, or in several of these.
 func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 	_, flags := startEmulator(t)
-	dir := writeTempFiles(t, map[string]string{"1.yaml": classYAML, "2.yml": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
+	dir := writeTempFiles(t, map[string]string{"1.yaml": classYAML, "2.YML": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
 	file := func(n string) string { return filepath.Join(dir, n) }
 	all := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	var want string
@@ -85,9 +85,9 @@ func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 		args        []string
 	}{
 		{"directory", "", []string{"-f", dir}},
-		{"files", "", []string{"-f", file("1.yaml"), "-f", file("2.yml"), "-f", file("3.yaml")}},
+		{"files", "", []string{"-f", file("1.yaml"), "-f", file("2.YML"), "-f", file("3.yaml")}},
 		{"standard input", all, []string{"-f", "-"}},
-		{"both", ingressYAML, []string{"-f", file("1.yaml"), "-f", "-", "-f", file("2.yml")}},
+		{"both", ingressYAML, []string{"-f", file("1.yaml"), "-f", "-", "-f", file("2.YML")}},
 	} {
 		code, out, stderr := runWithInput(t, tc.stdin, nil, slices.Concat([]string{"plan"}, tc.args, flags)...)
 		if code != output.ExitChanges {
