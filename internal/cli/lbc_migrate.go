@@ -9,9 +9,9 @@ const lbcMigrate = "lbc-migrate"
 // lbcMigratePort is the default port of the console of lbc-migrate.
 const lbcMigratePort = "8080"
 
-// migrateArguments translates arguments of lbc-migrate to arguments of fulcrum. As in lbc-migrate, --port has an effect only
-// with --console, and all other flags have an effect only without --console. The exception is --kubeconfig, because without it
-// the console would show another cluster.
+// migrateArguments translates arguments of lbc-migrate to arguments of fulcrum. As in lbc-migrate, -f is --file, which takes a
+// list, --port has an effect only with --console, and all other flags have an effect only without --console. The exception is
+// --kubeconfig, because without it the console would show another cluster.
 func migrateArguments(args []string) []string {
 	port, console := lbcMigratePort, false
 	var migrateFlags, consoleFlags []string
@@ -23,6 +23,8 @@ func migrateArguments(args []string) []string {
 			value, words = args[i], args[i-1:i+1]
 		}
 		switch name {
+		case "-f":
+			migrateFlags = append(migrateFlags, "--file"+args[i][len(name):])
 		case "--console":
 			console = !hasValue || value != "false"
 		case "--port":
