@@ -16,11 +16,11 @@ var (
 	protocolPattern = regexp.MustCompile(`^(HTTPS?|#\{protocol\})$`)
 )
 
-// actionScope contains the load balancer, the listener protocol and the rule for which actions are checked.
+// actionScope contains the load balancer, the listener and the rule for which actions are checked.
 type actionScope struct {
 	partition *store.Partition
 	lb        *store.LoadBalancer
-	protocol  types.ProtocolEnum // protocol of the listener
+	listener  *store.Listener
 	// replacedRule is the rule whose actions the new actions replace, or nil for a new rule. The new actions may use the
 	// client secret of this rule.
 	replacedRule *store.Rule
@@ -166,7 +166,7 @@ func checkActionConfig(a types.Action) error {
 
 // checkAction checks one action, and adds its configuration to stored in the form in which AWS returns it.
 func (s *listeners) checkAction(sc actionScope, a types.Action, stored *types.Action) (err error) {
-	if !isRouting(a.Type) && sc.protocol != types.ProtocolEnumHttps {
+	if !isRouting(a.Type) && sc.listener.Protocol != types.ProtocolEnumHttps {
 		return store.Errorf(store.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
 	}
 	switch a.Type {

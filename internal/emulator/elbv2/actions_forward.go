@@ -151,8 +151,8 @@ func checkTargetGroupCompatibility(sc actionScope, groups []*store.TargetGroup) 
 		if g.VPC != "" && g.VPC != sc.lb.VPC {
 			foreign = append(foreign, g.ARN)
 		}
-		if sc.protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
-			return store.Errorf(store.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
+		if sc.listener.Protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
+			return store.Errorf(store.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.listener.Protocol, g.ProtocolVersion)
 		}
 		if !canForward(sc, g) {
 			unfit = append(unfit, g.ARN)
@@ -176,13 +176,13 @@ func checkTargetGroupCompatibility(sc actionScope, groups []*store.TargetGroup) 
 // canForward reports whether a listener can forward to a target group with the protocol and the target type of g.
 func canForward(sc actionScope, g *store.TargetGroup) bool {
 	if g.Type == types.TargetTypeEnumLambda {
-		return isHTTP(sc.protocol)
+		return isHTTP(sc.listener.Protocol)
 	}
-	if isHTTP(sc.protocol) {
+	if isHTTP(sc.listener.Protocol) {
 		return isHTTP(g.Protocol)
 	}
 	if g.Type == types.TargetTypeEnumAlb {
-		return sc.protocol == types.ProtocolEnumTcp
+		return sc.listener.Protocol == types.ProtocolEnumTcp
 	}
 	allowed := map[types.ProtocolEnum][]types.ProtocolEnum{
 		types.ProtocolEnumTcp:     {types.ProtocolEnumTcp, types.ProtocolEnumTcpUdp},
@@ -192,7 +192,7 @@ func canForward(sc actionScope, g *store.TargetGroup) bool {
 		types.ProtocolEnumQuic:    {types.ProtocolEnumQuic, types.ProtocolEnumTcpQuic},
 		types.ProtocolEnumTcpQuic: {types.ProtocolEnumTcpQuic},
 	}
-	return slices.Contains(allowed[sc.protocol], g.Protocol)
+	return slices.Contains(allowed[sc.listener.Protocol], g.Protocol)
 }
 
 // checkForwardTargetGroups checks the target groups to which the actions of a rule forward. A target group can be attached

@@ -42,11 +42,12 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 	if n, err := strconv.Atoi(*out.Port); *out.Port != placeholderPort && (err != nil || n < 1 || n > 65535) {
 		return nil, validationError(store.Unproven, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, placeholderPort)
 	}
-	sameProtocol := *out.Protocol == placeholderProtocol || *out.Protocol == string(sc.protocol)
-	if sameProtocol && *out.Host == placeholderHost && *out.Port == placeholderPort && *out.Path == placeholderPath {
+	sameProtocol := *out.Protocol == placeholderProtocol || *out.Protocol == string(sc.listener.Protocol)
+	samePort := *out.Port == placeholderPort || *out.Port == strconv.Itoa(int(sc.listener.Port))
+	if sameProtocol && samePort && *out.Host == placeholderHost && *out.Path == placeholderPath {
 		return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
 	}
-	if sc.protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
+	if sc.listener.Protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
 		return nil, store.Errorf(store.Unproven, codeAction, "You cannot redirect HTTPS to HTTP")
 	}
 	return out, nil

@@ -248,6 +248,10 @@ func TestErrorMessages(t *testing.T) {
 			rule(l.ListenerArn, redirectActions(types.RedirectActionConfig{StatusCode: "HTTP_301"})),
 			"InvalidLoadBalancerAction", "The redirect configuration is not valid because it creates a loop.",
 		},
+		"redirect to the protocol and the port of its listener": {
+			rule(secure.ListenerArn, redirectToHTTPSActions()),
+			"InvalidLoadBalancerAction", "The redirect configuration is not valid because it creates a loop.",
+		},
 		"new and existing client secret": {
 			rule(secure.ListenerArn, append(twice, ordered(fixedResponseActions("404"), 2)...)),
 			"InvalidLoadBalancerAction", "You cannot both specify a client secret and set UseExistingClientSecret to true",

@@ -62,7 +62,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	if l.Tags, err = newTags(in.Tags); err != nil {
 		return nil, err
 	}
-	sc := actionScope{partition: p, lb: lb, protocol: l.Protocol, isDefault: true}
+	sc := actionScope{partition: p, lb: lb, listener: l, isDefault: true}
 	actions, err := s.checkActions(sc, in.DefaultActions)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	}
 	actions := rule.Actions
 	if in.DefaultActions != nil {
-		sc := actionScope{partition: p, lb: lb, protocol: next.Protocol, replacedRule: rule, isDefault: true}
+		sc := actionScope{partition: p, lb: lb, listener: &next, replacedRule: rule, isDefault: true}
 		if actions, err = s.checkActions(sc, in.DefaultActions); err != nil {
 			return nil, err
 		}
@@ -175,7 +175,7 @@ func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *
 		if r.IsDefault() && newDefault {
 			continue
 		}
-		sc := actionScope{partition: p, lb: lb, protocol: l.Protocol, replacedRule: r, isDefault: r.IsDefault()}
+		sc := actionScope{partition: p, lb: lb, listener: l, replacedRule: r, isDefault: r.IsDefault()}
 		if _, err := s.checkActions(sc, r.Actions); err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	if r.Tags, err = newTags(in.Tags); err != nil {
 		return nil, err
 	}
-	if r.Actions, err = s.checkActions(actionScope{partition: p, lb: lb, protocol: l.Protocol}, in.Actions); err != nil {
+	if r.Actions, err = s.checkActions(actionScope{partition: p, lb: lb, listener: l}, in.Actions); err != nil {
 		return nil, err
 	}
 	for _, other := range rulesOf(st, l.ARN) {
@@ -146,7 +146,7 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 	}
 	if in.Actions != nil {
 		l := st.Listeners[r.Listener]
-		sc := actionScope{partition: p, lb: st.LoadBalancers[l.LoadBalancer], protocol: l.Protocol, replacedRule: r}
+		sc := actionScope{partition: p, lb: st.LoadBalancers[l.LoadBalancer], listener: l, replacedRule: r}
 		if next.Actions, err = s.checkActions(sc, in.Actions); err != nil {
 			return nil, err
 		}

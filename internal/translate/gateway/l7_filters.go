@@ -54,9 +54,9 @@ type redirectFault struct {
 	port     int32
 }
 
-// redirectOf returns the redirect action for a filter on a port, and a transform if the redirect needs one. query is the
-// query in the ListenerRuleConfiguration; nil if it sets none.
-func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *string) (to model.Redirect, rewrite []model.Transform, fault *redirectFault) {
+// redirectOf returns the redirect action for a filter on a port, and a transform if the redirect needs one. host is the
+// hostname of the rule, or "". query is the query in the ListenerRuleConfiguration; nil if it sets none.
+func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, host string, m *match, query *string) (to model.Redirect, rewrite []model.Transform, fault *redirectFault) {
 	status := 302
 	if f.StatusCode != nil {
 		status = *f.StatusCode
@@ -91,7 +91,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 	if query != nil && *query != "#{query}" { // the default of the configuration, which keeps the query of the request
 		to.Query, to.DropQuery = *query, *query == ""
 	}
-	if why := redirectLoop(&to, f.Path, p, m); why != "" {
+	if why := redirectLoop(&to, f.Path, p, host, m); why != "" {
 		return to, nil, &redirectFault{why, "change the host, the port, the scheme or the path, or attach the route to another listener alone by sectionName", p.Number}
 	}
 	return to, rewrite, nil
@@ -119,21 +119,23 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// redirectLoop returns a message if a redirect leads to the URL of the request; "" otherwise. If the redirect replaces only
-// the prefix of the path, redirectLoop sets its port to that of the listener, because AWS refuses a redirect in which every
-// part is the same as in the request.
-func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
-	number := strconv.Itoa(int(p.Number))
-	if to.Protocol != "" && to.Protocol != p.ListenPort().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
+// redirectLoop returns a message if a redirect leads to the URL of the request; "" otherwise. AWS compares the redirect
+// before transforms, and refuses one that changes neither protocol, host, port nor path, also if they are set to those of
+// the listener. If the redirect replaces only the prefix of the path, redirectLoop therefore sets its host to that of the
+// rule, which the request has anyway.
+func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, host string, m *match) string {
+	if to.Protocol != "" && to.Protocol != p.ListenPort().Protocol() || to.Host != "" || to.Port != "" && to.Port != strconv.Itoa(int(p.Number)) {
 		return ""
 	}
 	replaced := path != nil && path.ReplacePrefixMatch != nil && strings.TrimSuffix(*path.ReplacePrefixMatch, "/") != strings.TrimSuffix(m.value, "/")
 	switch {
 	case to.Path != "" && !(m.path == exactPath && m.value == to.Path):
 		return ""
-	case to.Path == "" && replaced:
-		to.Port = number
+	case to.Path == "" && replaced && host != "" && !strings.Contains(host, "*"):
+		to.Host = host
 		return ""
+	case to.Path == "" && replaced:
+		return fmt.Sprintf("on port %d, AWS rejects a redirect that changes only the prefix of the path, unless the route has an exact hostname", p.Number)
 	}
 	return fmt.Sprintf("on port %d, the redirect leads to the URL of the request", p.Number)
 }

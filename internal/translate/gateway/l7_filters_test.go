@@ -20,9 +20,24 @@ func TestQueryOfARedirect(t *testing.T) {
 		"a=b&#{query}&c=d": {Query: "a=b&#{query}&c=d"},
 	} {
 		f := &gwv1.HTTPRequestRedirectFilter{Hostname: new(gwv1.PreciseHostname("other.example.com"))}
-		to, _, fault := redirectOf(f, &port{Port: &members.Port{Number: 80}}, &match{path: prefixPath, value: "/"}, &query)
+		to, _, fault := redirectOf(f, &port{Port: &members.Port{Number: 80}}, "", &match{path: prefixPath, value: "/"}, &query)
 		if want.Host, want.Status = "other.example.com", "HTTP_302"; fault != nil || to != want {
 			t.Errorf("query %q: %+v, want %+v (%v)", query, to, want, fault)
+		}
+	}
+}
+
+// TestRedirectOfPrefixNamesHost checks that a redirect that changes only the prefix of the path has the exact hostname of
+// its rule, because AWS refuses a redirect that keeps protocol, host, port and path. Without one it is a fault.
+func TestRedirectOfPrefixNamesHost(t *testing.T) {
+	path := &gwv1.HTTPPathModifier{Type: gwv1.PrefixMatchHTTPPathModifier, ReplacePrefixMatch: new("/new")}
+	for host, want := range map[string]string{"shop.example.com": "shop.example.com", "*.example.com": "", "": ""} {
+		for _, number := range []*gwv1.PortNumber{nil, new(gwv1.PortNumber(80))} {
+			f := &gwv1.HTTPRequestRedirectFilter{Path: path, Port: number}
+			to, _, fault := redirectOf(f, &port{Port: &members.Port{Number: 80}}, host, &match{path: prefixPath, value: "/old"}, nil)
+			if to.Host != want || (fault == nil) != (want != "") {
+				t.Errorf("host %q, port %v: %+v, %+v", host, number, to, fault)
+			}
 		}
 	}
 }

@@ -180,7 +180,7 @@ func (b *ruleBuilder) redirectActions() ([]model.Action, []model.Transform, mode
 	if b.config != nil {
 		query = b.config.redirectQuery
 	}
-	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.input.match, query)
+	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.input.host, b.input.match, query)
 	if fault != nil {
 		b.reportUnsupportedOn(fault.port, fault.why, fault.fix)
 		return fixedResponse(unusableRuleStatus), nil, 0
