@@ -128,12 +128,15 @@ func refusalText(found finding.List, check string) string {
 }
 
 // warningTexts returns the texts of the errors for which no check denies an Ingress. Errors about Secrets are left out,
-// because the webhook does not read Secrets.
+// because the webhook does not read Secrets. Neither does it read AWS, whose value decides if members disagree.
 func warningTexts(found finding.List) []string {
 	var out []string
 	for _, f := range found {
 		if f.Severity != finding.Error || DenyingCheck(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
 			continue
+		}
+		if f.Reason == finding.AnnotationConflict {
+			f.Message += ", unless AWS already has the value of another member"
 		}
 		out = append(out, f.TextWithField())
 	}
