@@ -178,6 +178,10 @@ func TestReport(t *testing.T) {
 			o.Findings = finding.List{{Object: bad, Reason: finding.RejectedByAWS, Message: "m"}}
 			o.Changed = false
 		}), []cluster.Patch{event(bad, true, "FailedDeployModel", "RejectedByAWS: m"), status("good", 80, 443)}},
+		"a deletion that AWS refuses is of that kind too": {with(func(o *engine.Outcome) {
+			o.Findings = finding.List{{Object: bad, Reason: finding.DeletionProtected, Severity: finding.Error, Message: "m"}}
+			o.Changed = false
+		}), []cluster.Patch{asFault(event(bad, true, "FailedDeployModel", "DeletionProtected: m")), status("good", 80, 443)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, err := cluster.NewMemory(nil)

@@ -105,9 +105,13 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	case finding.CertificatePending, finding.AdoptionRefused, finding.AdoptionDiffers:
 		e.Reason = string(x.Reason)
 	default:
-		if x.Severity == finding.Warning && x.Blocks == finding.BlocksNothing {
+		switch {
+		case x.Blocks != finding.BlocksNothing:
+		case x.Severity == finding.Warning:
 			// Advice must not have the reason eventFailedBuild, because alerts match it.
 			e.Reason = string(x.Reason)
+		case x.Reason == finding.DeletionProtected: // AWS refuses the deletion
+			e.Reason = eventFailedDeploy
 		}
 	}
 	return e, true
