@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -19,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-const deletionDelay = 15 * time.Minute
+var deletionDelay = config.Default().Replacement.DeletionDelay
 
 var loadBalancerAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 

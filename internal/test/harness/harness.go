@@ -309,7 +309,7 @@ func (r *Harness) Start() {
 	p.classes = controller.ClassController(classes, k8s, controller.NewMetrics(), r.opt.fence(), clock.RealClock{}, gatewayAPIVersions())
 	p.bindingTriggers = queue.NewTriggers(k8s, []cluster.Kind{cluster.KindBinding}, bindingChanges{process: p})
 	options := plan.Options{Cluster: ClusterName, VPC: r.Seeded.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
-		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
+		CreateFirst: true, DeletionDelay: classes.Replacement.DeletionDelay, Accelerators: r.opt.Accelerators}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
 	}
