@@ -63,7 +63,7 @@ var mergeTexts = map[string]string{
 func ingressAnnotationsPage() string {
 	return generatedNotice + `# Ingress annotations
 
-All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I means on the Ingress; S means also on a Service, whose value has precedence. *Group*: what happens when several Ingresses share a load balancer.
+All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I means on the Ingress; S means also on a Service, whose value has precedence. *Group*: what happens when several Ingresses share a load balancer. Each Ingress has its own target group for a port of a Service, so settings of target groups never conflict.
 ` + annotationTables("Ingress", settings.IngressAnnotations, func(r settings.Row) string {
 		if r.Service {
 			return "I, S"

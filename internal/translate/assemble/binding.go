@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// BindingRequest is the input of NewBinding. All fields of Group must be set.
+// BindingRequest is the input of NewBinding. All fields of TargetGroup must be set.
 type BindingRequest struct {
 	TargetGroup TargetGroup
 	Namespace   string

@@ -70,7 +70,7 @@ func loadBalancerRows() []row[Ingress] {
 			Doc: "IPAM pool of public IPv4 addresses."},
 			read: valueReader(ParseString, func(in *Ingress) *Opt[string] { return &in.IPAMPool })},
 		{holdsMember: true, Row: Row{Group: group, Key: "load-balancer-attributes", Type: "map", Merge: mergeKey,
-			Doc: "Attributes of the load balancer; other attributes are not changed."},
+			Doc: "Attributes of the load balancer; other attributes are not changed. With deletion_protection.enabled=true the load balancer is neither deleted nor replaced."},
 			read: valueReader(ParseMap, func(in *Ingress) *Opt[map[string]string] { return &in.LoadBalancer.Attributes })},
 		{Row: Row{Group: group, Key: "minimum-load-balancer-capacity", Type: "map", Merge: mergeKey,
 			Doc: "Minimum capacity of the load balancer: CapacityUnits=N reserves N units, CapacityUnits=0 ends the reservation."},
