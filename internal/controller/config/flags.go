@@ -67,7 +67,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 
 	r := &c.Replacement
 	fs.StringVar(&r.Order, "replacement", r.Order, "order of steps when a changed scheme replaces a load balancer: create-first (no gap) or delete-first (as aws-load-balancer-controller)")
-	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; choose a time longer than the TTL of cached DNS answers")
+	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long the previous load balancer is kept after the status shows the new one; choose a time longer than the TTL of cached DNS answers")
 
 	s := &c.Security
 	fs.BoolVar(&s.BackendSecurityGroup, "enable-backend-security-group", s.BackendSecurityGroup, "use a shared security group as the source of traffic to targets")

@@ -215,6 +215,7 @@ func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBala
 	if !lb.StatusSwitched {
 		return lb.SwitchWait
 	}
+	// Without the tag, this plan sets it. Even with a delay of 0, the deletion waits until it is set.
 	remaining := max(p.Opt.DeletionDelay, time.Second)
 	if since, err := time.Parse(time.RFC3339, old.Tags[naming.ReplacedTag]); err == nil {
 		remaining = min(p.Opt.DeletionDelay, since.Add(p.Opt.DeletionDelay).Sub(p.Have.Facts.Now))
@@ -272,6 +273,6 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 		Object: p.Want.Members[0].Ref, Reason: finding.LoadBalancerReplaced,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q; a new load balancer replaces it, the status shows the new one when it serves, and %q is deleted %s later",
 			old.Name, lb.ImmutableDifference(old), was, is, old.Name, p.Opt.DeletionDelay),
-		Fix: "to go back without a new load balancer, restore the previous value before the old one is deleted",
+		Fix: "to go back without a new load balancer, restore the previous value before the previous load balancer is deleted",
 	})
 }
