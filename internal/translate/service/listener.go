@@ -162,7 +162,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.BasicHealthChecks,
-		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets && !set.HasTypeOfNLBIP(), LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 	})
 	for _, x := range found {
 		x.Blocks = finding.BlocksListener

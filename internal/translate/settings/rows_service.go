@@ -4,7 +4,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Values of annotation aws-load-balancer-type that select this controller.
+// typeAnnotation is the annotation of a Service that selects a controller.
+const typeAnnotation = ServicePrefix + "aws-load-balancer-type"
+
+// Values of typeAnnotation that select this controller.
 const (
 	typeNLBIP    = "nlb-ip"
 	typeExternal = "external"

@@ -61,6 +61,10 @@ type NetworkTargets struct {
 	ProxyProtocolPorts Opt[[]int32]
 }
 
+// HasTypeOfNLBIP reports whether the targets are pods only because the value of annotation aws-load-balancer-type is nlb-ip.
+// aws-load-balancer-controller permits such targets even if feature gate EnableIPTargetType is off.
+func (t NetworkTargets) HasTypeOfNLBIP() bool { return t.Type.Origin.Field == typeAnnotation }
+
 // Faults returns the faults of the settings that apply to all target groups of the Service.
 func (t NetworkTargets) Faults() []Fault {
 	return append(t.TargetGroup.Faults(), faultsOf(t)...)
@@ -71,8 +75,8 @@ func (t NetworkTargets) Faults() []Fault {
 func ParseLoadBalancerService(annotations map[string]string, object finding.Ref) LoadBalancerService {
 	var in LoadBalancerService
 	in.faults = readAnnotations(&in, serviceTable, annotations, object)
-	if annotations[ServicePrefix+"aws-load-balancer-type"] == typeNLBIP {
-		in.Target.Type = NewOpt(model.IPTargets, finding.Origin{Object: object, Field: ServicePrefix + "aws-load-balancer-type"})
+	if annotations[typeAnnotation] == typeNLBIP && in.Target.Type.Value != model.IPTargets {
+		in.Target.Type = NewOpt(model.IPTargets, finding.Origin{Object: object, Field: typeAnnotation})
 	}
 	if !in.Scheme.IsPresent() {
 		in.addFault(in.deprecatedScheme.Check())

@@ -30,7 +30,7 @@ func (s ServiceSelection) Serves(svc *corev1.Service) bool {
 	case svc.Spec.LoadBalancerClass != nil:
 		return *svc.Spec.LoadBalancerClass == s.Class
 	}
-	switch svc.Annotations[ServicePrefix+"aws-load-balancer-type"] {
+	switch svc.Annotations[typeAnnotation] {
 	case typeNLBIP:
 		return true
 	case typeExternal:
