@@ -157,6 +157,7 @@ func TestClientRulesNameProtocolAndPathMTU(t *testing.T) {
 // groups or stays without any, because AWS accepts the first security group only when the NLB is created.
 func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
+	shared := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-2", "sg-backend"}}}}
 	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
 	yes := func(s *settings.Shared, of func(string) finding.Origin) {
 		s.NoSecurityGroups = settings.NewOpt(true, of("disable"))
@@ -192,12 +193,13 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 		"given, rules managed":         {set: manage(true), want: "given, backend"},
 		"given, managed by default":    {set: given, options: assemble.Options{ManageBackendRules: true}, want: "given, backend"},
 		"given, nothing to manage by":  {set: manage(true), options: assemble.Options{NoBackendSecurityGroup: true}, want: "given", found: finding.FeatureDisabled},
+		"live with shared, disabled":   {live: shared, set: manage(true), options: assemble.Options{NoBackendSecurityGroup: true}, want: "given, backend", found: finding.FeatureDisabled},
 		"live with, nothing asked for": {live: with, set: none, want: "managed, backend"},
 	} {
 		m := newMember("Service", "web", c.set)
 		c.options.Cluster, c.options.DefaultScheme = "rig", model.Internal
 		b := &assemble.Builder{
-			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, Live: c.live, Members: []*members.Member{m}},
+			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, Live: c.live, Members: []*members.Member{m}, BackendSecurityGroup: "sg-backend"},
 			Options:     c.options, Type: model.Network,
 		}
 		b.SetMemberTags(m)

@@ -55,21 +55,25 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	}
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {
-		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
-			members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool {
-				return slices.Contains(lb.SecurityGroups, b.BackendSecurityGroupID())
-			}))
+		hasBackend := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool {
+			return slices.Contains(lb.SecurityGroups, b.BackendSecurityGroupID())
+		})
+		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool], hasBackend)
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
-			// A new load balancer cannot reach its targets without these rules. For an existing load balancer, the rules
-			// stay unchanged.
+			// A new load balancer cannot reach its targets without these rules. An existing load balancer keeps them.
+			b.Stack.Contested = true
+			choice.Backend = hasBackend().Value
+			now := "no rules are added"
+			if choice.Backend {
+				now = "the load balancer keeps this security group and its rules"
+			}
 			ref := b.MemberOf(manage.Origin).Ref
 			b.Found.Add(finding.Finding{
 				Object: ref, Field: members.FieldForObject(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
-				Message: "rules of nodes and pods cannot be managed, because the shared backend security group is disabled; the rules are not changed",
+				Message: "rules of nodes and pods cannot be managed, because the shared backend security group is disabled; " + now,
 				Fix:     "set " + b.settingName("manage-backend-security-group-rules") + " to false and open the security groups of the targets yourself",
 			})
-			choice.Backend = false
 		}
 		if choice.Backend {
 			b.Peer = &model.Peer{BackendGroup: true}
