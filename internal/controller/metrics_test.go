@@ -101,6 +101,7 @@ func TestObjectCountsIncludeTargetGroupsOfBindings(t *testing.T) {
 func TestTopConsumersHaveTheControllerNamesOfDashboards(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
+		model.GlobalAccelerator: "globalaccelerator",
 	} {
 		if got := kind.ConsumerName(); got != want {
 			t.Errorf("%s is counted as %q, want %q", kind, got, want)

@@ -12,6 +12,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
+// TestWebhookSetsAClassOnlyOfServedServices checks that the webhook does not set the class of the controller on Services if
+// the feature gate EnableServiceController is off: no controller would serve them.
+func TestWebhookSetsAClassOnlyOfServedServices(t *testing.T) {
+	for gates, want := range map[string]string{"": "mine", "EnableServiceController=false": ""} {
+		c := config.Default()
+		c.Service.Class = "mine"
+		if err := c.Gates.Set(gates); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := webhookConfig(c, Frontends(c)); err != nil || got.LoadBalancerClass != want {
+			t.Errorf("%q: class %q, %v, want %q", gates, got.LoadBalancerClass, err, want)
+		}
+	}
+}
+
 // TestRuleAndAuthorityFlagsReachOptions checks that --disable-restricted-sg-rules applies to Ingresses, Services and Gateways,
 // and that --allowed-certificate-authority-arns applies to plans.
 func TestRuleAndAuthorityFlagsReachOptions(t *testing.T) {
