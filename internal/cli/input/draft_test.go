@@ -23,4 +23,10 @@ func TestCommandsTimeOutAfterSeconds(t *testing.T) {
 	if cc, _ := CloudConfig(d.Config, d.Env); cc.CallTimeout != 0 {
 		t.Error("the controller has the call timeout of a command")
 	}
+	for _, n := range []int{0, -1} {
+		d.Config.AWS.MaxRetries = n
+		if cc, _ := CloudConfig(d.Config, d.Env); cc.MaxAttempts != 3 {
+			t.Errorf("--aws-max-retries=%d: %d attempts, want the 3 of the SDK", n, cc.MaxAttempts)
+		}
+	}
 }

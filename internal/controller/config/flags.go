@@ -29,7 +29,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.VPC, "aws-vpc-id", a.VPC, "VPC of the cluster; discovered if empty")
 	fs.StringToStringVar(&a.VPCTags, "aws-vpc-tags", a.VPCTags, "tags by which the VPC is discovered")
 	fs.StringVar(&a.VPCTagKey, "aws-vpc-tag-key", a.VPCTagKey, "deprecated, no effect")
-	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
+	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call; 3 if 0 or less")
 	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints; they take precedence over AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SERVICE")
 	fs.DurationVar(&a.Stabilization, "lb-stabilization-monitor-interval", a.Stabilization, "delay before a provisioning load balancer is checked again, if its capacity has to be set")
 	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... fixed rate limits of AWS calls per second, which replace the rates that the controller learns for the service")

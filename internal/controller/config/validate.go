@@ -17,9 +17,6 @@ func (c Config) Validate() error {
 	if c.ClusterName == "" {
 		return fmt.Errorf("--cluster-name must be given")
 	}
-	if c.Shadow.ReportFile != "" && !c.Shadow.Enabled {
-		return fmt.Errorf("--shadow-report %q requires --shadow; set --shadow, or remove --shadow-report", c.Shadow.ReportFile)
-	}
 	for _, k := range slices.Sorted(maps.Keys(c.Defaults.Tags)) {
 		if naming.IsReservedTag(k) {
 			return fmt.Errorf("--default-tags: the key %q is reserved for the controller; remove it", k)
@@ -52,7 +49,10 @@ func (c Config) Validate() error {
 			return fmt.Errorf("--required-secrets-label: %q is not key=value", l)
 		}
 	}
-	// The flags from here on do not exist in aws-load-balancer-controller.
+	// aws-load-balancer-controller does not make the checks from here on.
+	if c.Shadow.ReportFile != "" && !c.Shadow.Enabled {
+		return fmt.Errorf("--shadow-report %q requires --shadow; set --shadow, or remove --shadow-report", c.Shadow.ReportFile)
+	}
 	for _, x := range []struct {
 		flag, value string
 		allowed     []string
