@@ -138,11 +138,7 @@ type target struct {
 // targetGroup returns the handle of the target group for a target, for use in actions; false if the target group has a
 // fault.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
-	name := a.svc.Name
-	if a.svc != a.port.owner.svc && a.protocol != a.port.targetProtocol {
-		name += " " + a.protocol
-	}
-	key := assemble.TargetGroupKey{Owner: a.port.owner.Ref, Service: name, Port: intstr.FromInt32(a.servicePort.Port)}
+	key := assemble.TargetGroupKey{Owner: a.port.owner.Ref, Service: a.svc.Name, Port: intstr.FromInt32(a.servicePort.Port), Variant: a.protocol}
 	handle, ok = t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 	if !ok {
 		a.port.held = true
