@@ -297,3 +297,50 @@ func TestTooLargeRuleHoldsOnlyItself(t *testing.T) {
 		settleWithoutErrors(t, r)
 	})
 }
+
+// TestAddOnsOfGatewaysFollowTheConfiguration checks the annotations that record which add-ons a Gateway has: an add-on that
+// leaves the configuration is switched off and recorded, even if AWS denies the calls for a while. An add-on that another
+// client has switched on stays.
+func TestAddOnsOfGatewaysFollowTheConfiguration(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newGatewayHarness(t, Options{})
+		configure := func(spec string) {
+			r.Apply("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: c, namespace: shop}\nspec: {" + spec + "}\n")
+		}
+		state := func() string {
+			a := edgeGatewayObject(r).Annotations
+			return fmt.Sprintf("%s, %d units, records %q %q %q", attachedAddons(r), reservedCapacity(r),
+				a["gateway.k8s.aws.addon.wafv2"], a["gateway.k8s.aws.addon.shield"], a["gateway.k8s.aws.addon.provisionedcapacity"])
+		}
+		check := func(when, want string) {
+			t.Helper()
+			r.Settle(30 * time.Minute)
+			if got := state(); got != want {
+				t.Errorf("%s:\n%s, want\n%s", when, got, want)
+			}
+		}
+		all := "wafV2: {webACL: '" + r.Seeded.WebACL + "'}, shieldConfiguration: {enabled: true}, minimumLoadBalancerCapacity: {capacityUnits: 500}"
+		configure(all)
+		r.Apply(strings.Replace(edgeGatewayOfClass(albClass, "{name: l, port: 80, protocol: HTTP}", edgeRoute("HTTPRoute", "")), "  listeners:",
+			"  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c}}\n  listeners:", 1), readyPods("web", podAddresses[:2]...))
+		const on = `acl rig, managed by aws-load-balancer-controller, 500 units, records "true" "true" "true"`
+		check("configured", on)
+		for _, of := range []fault.Rule{{Service: "waf*"}, {Service: "shield"}, {Operation: "*CapacityReservation"}} {
+			of.Action = fault.Action{Error: &store.Error{Code: "AccessDeniedException", Message: "denied", Status: 400}}
+			r.Emulator.Faults().Add(of)
+		}
+		configure("")
+		check("denied", on)
+		r.Emulator.Faults().Reset()
+		check("removed", `acl , 0 units, records "false" "false" "false"`)
+		w := r.Emulator.Store()
+		w.Lock()
+		for arn, lb := range w.Partition(Account, Region).ELB.LoadBalancers {
+			w.Partition(Account, Region).WAFv2.Associations[arn], lb.Capacity.Units = r.Seeded.WebACL, 100
+		}
+		w.Unlock()
+		r.Start()
+		check("switched on by another client", `acl rig, 100 units, records "false" "false" "false"`)
+	})
+}
