@@ -1,13 +1,45 @@
 package gateway
 
 import (
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
+
+const setOfGatewayDocs = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: a, name: g}
+spec:
+  gatewayClassName: alb
+  allowedListeners: {namespaces: {from: %s}}
+  listeners: [{name: web, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {namespace: a, name: part}
+spec: {parentRef: {name: g}, listeners: [{name: l, port: 81, protocol: HTTP}]}
+`
+
+// TestStatusOfSetsOfAHeldGatewayStays checks that a ListenerSet is not reported as programmed while its Gateway is held,
+// because its listeners are not created. A ListenerSet that the Gateway does not admit is reported.
+func TestStatusOfSetsOfAHeldGatewayStays(t *testing.T) {
+	for from, want := range map[string]string{"Same": "Accepted=Unknown/Pending Programmed=Unknown/Pending", "None": "Accepted=False/NotAllowed Programmed=False/NotAllowed"} {
+		s := newReportHarness(t, fmt.Sprintf(setOfGatewayDocs, from))
+		s.outcome.Stack.Held.Everything = true
+		s.outcome.Findings = finding.List{{Object: finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
+		s.writeReport()
+		obj, _ := s.src.Get(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "a", Name: "part"})
+		if got := conditionsText(obj.(*gwv1.ListenerSet).Status.Conditions); got != want {
+			t.Errorf("%s: conditions %s", from, got)
+		}
+	}
+}
 
 // TestStatusOfSetsThatAnotherControllerServesStays checks that the status of a ListenerSet is reset when the class of its
 // Gateway belongs to another controller, and that the status which that controller then writes stays, although the Gateway

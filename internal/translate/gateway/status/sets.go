@@ -8,10 +8,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// listenerSetEdits returns the patches for the status of the ListenerSets of the Gateway.
+// listenerSetEdits returns the patches for the status of the ListenerSets of the Gateway. While the whole Gateway is held,
+// accepted ListenerSets keep their status, as the Gateway keeps that of its listeners.
 func (r *Status) listenerSetEdits() []cluster.Patch {
 	var out []cluster.Patch
 	for _, s := range r.Attached.Sets {
+		if s.Accepted && r.IsBlocked() {
+			continue
+		}
 		conditions := r.listenerSetConditions(s)
 		entries := []gwv1.ListenerStatus{}
 		if s.Accepted {
