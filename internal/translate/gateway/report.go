@@ -27,8 +27,8 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		return status.Events(o, l.gw, source, false)
 	}
 	r := status.Report{
-		View: v, Outcome: o, Gateway: l.gw, Controller: l.class.Spec.ControllerName, ListenerSets: f.opt.ListenerSets, Imports: f.opt.ImportCertificates,
-		Attached: attach.Evaluate(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Live: desiredRoutes{o.Stack}}),
+		View: v, Outcome: o, Gateway: l.gw, Controller: l.class.Spec.ControllerName, ListenerSets: f.readsListenerSets(v), Imports: f.opt.ImportCertificates,
+		Attached: attach.Evaluate(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.readsListenerSets(v), Live: desiredRoutes{o.Stack}}),
 	}
 	r.Config, _ = gatewayconfig.Resolve(v, l.gw, l.class)
 	s := status.New(r)

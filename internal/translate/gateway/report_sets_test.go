@@ -41,6 +41,22 @@ func TestStatusOfSetsOfAHeldGatewayStays(t *testing.T) {
 	}
 }
 
+// TestAttachedSetsAreNotReportedWithoutTheirKind checks that a Gateway has no number of ListenerSets if the API server does
+// not serve them, because the CRD of Gateways may then lack the field, so that each run would write it again.
+func TestAttachedSetsAreNotReportedWithoutTheirKind(t *testing.T) {
+	s := newReportHarness(t, oneGatewayDocs)
+	for _, p := range s.frontend.Report(cluster.NewView(sourceWithoutKinds{s.src, []cluster.Kind{cluster.KindListenerSet}}), s.outcome) {
+		e, ok := p.(cluster.StatusEdit)
+		if !ok || e.Ref.Kind != cluster.KindGateway {
+			continue
+		}
+		fields := e.Edit(s.getGateway(), metav1.Time{}).(map[string]any)
+		if n, written := fields["attachedListenerSets"]; written || fields["listeners"] == nil {
+			t.Errorf("attachedListenerSets is %v in %v", n, fields)
+		}
+	}
+}
+
 // TestStatusOfSetsThatAnotherControllerServesStays checks that the status of a ListenerSet is reset when the class of its
 // Gateway belongs to another controller, and that the status which that controller then writes stays, although the Gateway
 // still has the finalizer of this controller.

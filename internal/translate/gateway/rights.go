@@ -56,7 +56,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 		conditions: conditionBuilder{t},
 		view:       v, liveStack: have, gateway: cluster.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listenersKnown: ok && !f.lacksListenerSets(v, gw), grantsKnown: v.Installed(cluster.KindReferenceGrant),
-		attached:            attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: observedRoutes{t}}),
+		attached:            attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.readsListenerSets(v), Live: observedRoutes{t}}),
 		routesByTargetGroup: map[string][]finding.Ref{},
 		withdrawn: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
@@ -93,6 +93,11 @@ func (r *rightsChecker) withdrawActions(l *observed.Listener) {
 	for i := range l.Rules {
 		r.withdrawn.Rules[l.Rules[i].ARN] = w
 	}
+}
+
+// readsListenerSets reports whether ListenerSets are read: the operator enables them, and the API server serves that kind.
+func (f *Frontend) readsListenerSets(v *cluster.View) bool {
+	return f.opt.ListenerSets && v.Installed(cluster.KindListenerSet)
 }
 
 // lacksListenerSets reports whether the Gateway had ListenerSets, although the API server does not serve that kind now.

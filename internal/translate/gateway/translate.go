@@ -29,7 +29,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		},
 		opt: f.opt, view: v, gw: l.gw,
 	}
-	t.opt.ListenerSets = f.opt.ListenerSets && v.Installed(cluster.KindListenerSet)
+	t.opt.ListenerSets = f.readsListenerSets(v)
 	if id.Kind == model.NLBGateway {
 		t.Type = model.Network
 	}

@@ -114,8 +114,8 @@ func (r listenerReport) hasConfiguredCertificate(l *attach.Listener) bool {
 
 // refusesConnections reports whether connections to a port of a network load balancer are refused because the routes of the
 // port have no backend: AWS does not permit a listener without a target group. Such a port is reported as programmed only
-// with controller name gateway.fulcrum.dev/aws. With the other names, it is reported as AWS Load Balancer Controller does,
-// as not programmed.
+// with controller name gateway.fulcrum.dev/aws, as the Gateway API requires. With the other names, it is reported as not
+// programmed, like each other port that is not served.
 func (r listenerReport) refusesConnections(port int32) bool {
 	lb := r.Outcome.Stack.LoadBalancer
 	return r.Controller == gatewayconfig.FulcrumController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
