@@ -70,7 +70,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 		return refuse(ingressClassCheck, text)
 	}
 	if c.DenyClassAnnotation && hasClassAnnotation(ing) && !(wasServed && hasClassAnnotation(old)) {
-		return refuse(classAnnotationCheck, "new usage of `"+cluster.ClassAnnotation+"` annotation is forbidden")
+		return refuse(classAnnotationCheck, cluster.ClassAnnotation+": --disable-ingress-class-annotation forbids new uses; set spec.ingressClassName")
 	}
 	if group, ok := ing.Annotations[ingressGroupAnnotation]; c.DenyGroupName && ok {
 		oldGroup, hadGroup := "", false
@@ -78,7 +78,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 			oldGroup, hadGroup = old.Annotations[ingressGroupAnnotation]
 		}
 		if !hadGroup || oldGroup != group {
-			return refuse(ingressGroupNameCheck, "new usage of `"+ingressGroupAnnotation+"` annotation is forbidden")
+			return refuse(ingressGroupNameCheck, ingressGroupAnnotation+": --disable-ingress-group-name-annotation forbids new and changed values; remove it, or use a class whose parameters set the IngressGroup")
 		}
 	}
 	// Without a valid class the Ingress may belong to another controller.
