@@ -208,3 +208,38 @@ func TestRolesOfLBCSuffice(t *testing.T) {
 		}
 	}
 }
+
+// actionsOfLBC has the actions that the policy of aws-load-balancer-controller v3.5.0 permits, by service.
+var actionsOfLBC = map[string]string{
+	"acm":         "DescribeCertificate ListCertificates",
+	"cognito-idp": "DescribeUserPoolClient",
+	"ec2": "AuthorizeSecurityGroupIngress CreateSecurityGroup CreateTags DeleteSecurityGroup DeleteTags DescribeAccountAttributes DescribeAddresses " +
+		"DescribeAvailabilityZones DescribeCoipPools DescribeInstances DescribeInternetGateways DescribeIpamPools DescribeNetworkInterfaces DescribeRouteTables " +
+		"DescribeSecurityGroups DescribeSubnets DescribeTags DescribeVpcPeeringConnections DescribeVpcs GetCoipPoolUsage GetSecurityGroupsForVpc RevokeSecurityGroupIngress",
+	"elasticloadbalancing": "AddListenerCertificates AddTags CreateListener CreateLoadBalancer CreateRule CreateTargetGroup DeleteListener DeleteLoadBalancer DeleteRule " +
+		"DeleteTargetGroup DeregisterTargets DescribeCapacityReservation DescribeListenerAttributes DescribeListenerCertificates DescribeListeners DescribeLoadBalancerAttributes " +
+		"DescribeLoadBalancers DescribeRules DescribeSSLPolicies DescribeTags DescribeTargetGroupAttributes DescribeTargetGroups DescribeTargetHealth DescribeTrustStores " +
+		"ModifyCapacityReservation ModifyIpPools ModifyListener ModifyListenerAttributes ModifyLoadBalancerAttributes ModifyRule ModifyTargetGroup ModifyTargetGroupAttributes " +
+		"RegisterTargets RemoveListenerCertificates RemoveTags SetIpAddressType SetRulePriorities SetSecurityGroups SetSubnets SetWebAcl",
+	"iam":          "CreateServiceLinkedRole GetServerCertificate ListServerCertificates",
+	"shield":       "CreateProtection DeleteProtection DescribeProtection GetSubscriptionState",
+	"waf-regional": "AssociateWebACL DisassociateWebACL GetWebACL GetWebACLForResource",
+	"wafv2":        "AssociateWebACL DisassociateWebACL GetWebACL GetWebACLForResource",
+}
+
+// TestPolicyOfLBCSuffices checks that policy.json has only two actions that the policy of aws-load-balancer-controller does
+// not have, because another image may run with its IAM role. The controller works without these two.
+func TestPolicyOfLBCSuffices(t *testing.T) {
+	var more []string
+	for _, s := range rights.AWSStatements {
+		for _, a := range s.Actions {
+			service, action, _ := strings.Cut(a.Name, ":")
+			if s.Feature == "" && !slices.Contains(strings.Fields(actionsOfLBC[service]), action) {
+				more = append(more, a.Name)
+			}
+		}
+	}
+	if d := cmp.Diff([]string{"acm:ListTagsForCertificate", "wafv2:ListWebACLs"}, more); d != "" {
+		t.Errorf("actions that only this controller needs (-want +got):\n%s", d)
+	}
+}
