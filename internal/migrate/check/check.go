@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -160,6 +161,10 @@ func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 	c.compareText(0, "subnets", subnetsText(a.Subnets), subnetsText(b.Subnets))
 	c.compareText(0, "customer-owned pool", a.CoIPPool, b.CoIPPool)
 	c.compareText(0, "IPAM pool", a.IPAMPool, b.IPAMPool)
+	c.compareText(0, "source NAT", cmp.Or(a.SourceNAT, equal.SettingOff), cmp.Or(b.SourceNAT, equal.SettingOff))
+	if b.PrivateLinkRules != "" { // otherwise an existing value stays
+		c.compareText(0, "rules for AWS PrivateLink", cmp.Or(a.PrivateLinkRules, "on"), b.PrivateLinkRules)
+	}
 	c.compareAttributes(0, a.Attributes, b.Attributes)
 	c.compareText(0, "capacity", a.Capacity, b.Capacity)
 	c.compareText(0, "tags", c.withoutIgnoredTag(a.Tags), c.withoutIgnoredTag(b.Tags))
@@ -229,6 +234,7 @@ func (c *comparison) compareListeners(a, b model.Listener) {
 	c.compareAttributes(a.Port, a.Attributes, b.Attributes)
 	if a.TLS != nil && b.TLS != nil {
 		c.compareText(a.Port, "TLS policy", a.TLS.Policy, b.TLS.Policy)
+		c.compareText(a.Port, "ALPN policy", cmp.Or(a.TLS.ALPN, equal.NoALPN), cmp.Or(b.TLS.ALPN, equal.NoALPN))
 		c.compareCertificates(a, b)
 		if !equal.SameMutualAuth(a.TLS.MutualAuth, nil) || !equal.SameMutualAuth(b.TLS.MutualAuth, nil) {
 			c.compareText(a.Port, "client certificates", mutualAuthText(a.TLS.MutualAuth), mutualAuthText(b.TLS.MutualAuth))

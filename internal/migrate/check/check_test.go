@@ -122,6 +122,9 @@ func TestEachChangeIsADifference(t *testing.T) {
 		}, "port 80: listener"},
 		"no TLS":         {func(s *model.Stack) { s.LoadBalancer.Listeners[0].TLS = nil }, "protocol"},
 		"another policy": {func(s *model.Stack) { s.LoadBalancer.Listeners[0].TLS.Policy = "q" }, "TLS policy"},
+		"an ALPN policy": {func(s *model.Stack) { s.LoadBalancer.Listeners[0].TLS.ALPN = "HTTP2Only" }, "ALPN policy"},
+		"source NAT":     {func(s *model.Stack) { s.LoadBalancer.SourceNAT = "on" }, "source NAT"},
+		"PrivateLink":    {func(s *model.Stack) { s.LoadBalancer.PrivateLinkRules = "off" }, "PrivateLink"},
 		"a certificate less": {func(s *model.Stack) {
 			s.LoadBalancer.Listeners[0].TLS.Certificates = []model.CertChoice{model.CertARNs{ARNs: []string{"one"}}}
 		}, "certificates"},

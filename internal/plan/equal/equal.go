@@ -287,6 +287,9 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 		cmp.Or(want.AdvertiseCA, SettingOff) == cmp.Or(have.AdvertiseCA, SettingOff)
 }
 
+// NoALPN is the value in AWS for a listener without ALPN policy, which is the default.
+const NoALPN = "None"
+
 // MutualAuthVerify is the mutual TLS mode in which AWS verifies client certificates. SettingOff is the mode without mutual
 // TLS, and also a value of the settings for source NAT and for PrivateLink rules.
 const (

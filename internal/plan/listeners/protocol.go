@@ -7,16 +7,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
-
-// noALPN is the AWS value for a listener without ALPN policy, which is the default.
-const noALPN = "None"
 
 // alpnToSet returns the ALPN policy to set; empty if the observed policy is kept.
 func (p *listenerPlanner) alpnToSet() string {
 	if p.listener.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.listener.Live != nil && p.listener.Live.ALPN != "" {
-		return noALPN
+		return equal.NoALPN
 	}
 	return p.listener.Desired.TLS.ALPN
 }

@@ -209,7 +209,7 @@ func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after [
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
 		if settings.ALPN != "" {
-			diff("alpn", cmp.Or(live.ALPN, noALPN), settings.ALPN)
+			diff("alpn", cmp.Or(live.ALPN, equal.NoALPN), settings.ALPN)
 		}
 		if !equal.SameMutualAuth(settings.MutualAuth, live.MutualAuth) {
 			changes = append(changes, plan.Change{Path: "mutualAuthentication"})
