@@ -12,7 +12,7 @@ type ManagedCertificate struct {
 	// CA is the ARN of a private certificate authority; empty for a public certificate, which ACM issues when its DNS
 	// records exist.
 	CA     string
-	Domain string   // the first of Hosts
+	Domain string   // the first of Hosts that ACM accepts as main name
 	Hosts  []string // sorted, unique
 	// Tags are the tags of users and the default tags. The plan adds the tags of the controller.
 	Tags map[string]string

@@ -15,6 +15,8 @@ import (
 const (
 	quotaDomainNames  = "domain-names-per-certificate"
 	quotaCertificates = "certificates"
+	// maxFirstNameLength is the maximum length of the main domain name. Alternative names can have 253 characters.
+	maxFirstNameLength = 64
 	// tokenLifetime is how long RequestCertificate recognizes an idempotency token.
 	tokenLifetime = time.Hour
 )
@@ -91,6 +93,9 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
+	}
+	if len(names[0]) > maxFirstNameLength {
+		return nil, store.Errorf(store.Quoted("convox/rack#2818"), "InvalidDomainValidationOptionsException", "The first domain name can be no longer than %d characters.", maxFirstNameLength)
 	}
 	if quota := s.store.Quota(quotaDomainNames, 10); len(names) > quota {
 		return nil, store.Errorf(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", quota)

@@ -179,6 +179,22 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 	tryInterruptions(t, calls, mutations, try)
 }
 
+// TestCertificateForLongHost checks that a certificate is requested for a host that ACM accepts as main domain name, even if
+// it is not the first one, and that the others are alternative names.
+func TestCertificateForLongHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShopRequestingCertificates(t, 0)
+		long := strings.Repeat("a", 60) + ".example.com"
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), strings.Replace(ingressWithMoreHosts, "shop.example.com", long, 1))
+		settleWithoutErrors(t, r)
+		want := []string{"record " + long + ". 60", "record www.example.com. 60", "www.example.com," + long + " 1"}
+		if diff := cmp.Diff(want, managedCertificates(r)); diff != "" {
+			t.Errorf("certificates (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestPendingCertificateCostsFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -50,9 +50,19 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		kind = privateCertificate
 	}
 	m.Certificate = &model.ManagedCertificate{
-		ID: naming.CertificateID(kind, m.Ref, hosts[0]), Member: m.Ref, CA: ca, Domain: hosts[0], Hosts: hosts,
+		ID: naming.CertificateID(kind, m.Ref, hosts[0]), Member: m.Ref, CA: ca, Domain: mainDomain(hosts), Hosts: hosts,
 		Tags: MergeMaps(m.Tags, b.DefaultTags), Of: chosen.Origin,
 	}
+}
+
+// mainDomain returns the host that a certificate is requested for; the others are alternative names. It is the first one
+// that ACM accepts as common name, which has at most 64 characters. If there is none, ACM refuses the request.
+// https://docs.aws.amazon.com/acm/latest/APIReference/API_RequestCertificate.html
+func mainDomain(hosts []string) string {
+	if i := slices.IndexFunc(hosts, func(host string) bool { return len(host) <= 64 }); i >= 0 {
+		return hosts[i]
+	}
+	return hosts[0]
 }
 
 // AddManagedCertificates adds the certificates that are requested or imported for all members to the stack. Members with
