@@ -149,8 +149,11 @@ func TestTags(t *testing.T) {
 	if len(got) != 1 || *got[0].Key != "a" {
 		t.Errorf("tags %v", got)
 	}
-	_, err := r.client.AddTagsToCertificate(ctx, &acm.AddTagsToCertificateInput{CertificateArn: arn, Tags: tag("aws:x", "1")})
-	checkError(t, err, "InvalidTagException")
+	for _, invalid := range [][2]string{{"aws:x", "1"}, {"a,b", "1"}, {"a", "1;2"}, {"a", strings.Repeat("ä", 257)}} {
+		_, err := r.client.AddTagsToCertificate(ctx, &acm.AddTagsToCertificateInput{CertificateArn: arn, Tags: tag(invalid[0], invalid[1])})
+		checkError(t, err, "InvalidTagException")
+	}
+	must(r.client.AddTagsToCertificate(ctx, &acm.AddTagsToCertificateInput{CertificateArn: arn, Tags: tag("c", strings.Repeat("ä", 256))}))(t)
 }
 
 func TestRequestedCertificate(t *testing.T) {
@@ -196,6 +199,10 @@ func TestRequestedCertificate(t *testing.T) {
 	checkError(t, err, "InvalidArnException")
 	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("no spaces.com")})
 	checkError(t, err, "ValidationException")
+	long := strings.Repeat("a", 60) + ".com"
+	must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: &long, SubjectAlternativeNames: []string{"b" + long}}))(t)
+	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("b" + long), SubjectAlternativeNames: []string{long}})
+	checkError(t, err, "InvalidDomainValidationOptionsException")
 	r.em.Store().Config.Quotas["domain-names-per-certificate"] = 1
 	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.com"), SubjectAlternativeNames: []string{"b.com"}})
 	checkError(t, err, "LimitExceededException")

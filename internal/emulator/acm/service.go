@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/acm/types"
 
@@ -73,6 +74,9 @@ func findCertificate(p *store.Partition, arn *string) (*store.Certificate, error
 
 const maxTagsPerCertificate = 50
 
+// tagPattern matches the keys and values that ACM accepts in tags.
+var tagPattern = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
+
 // mergeTags returns a copy of have with tags added, or an error if a tag is invalid or the copy has too many tags.
 func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
 	out := maps.Clone(have)
@@ -80,11 +84,12 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 		out = map[string]string{}
 	}
 	for _, t := range tags {
-		key := store.Value(t.Key)
-		if key == "" || len(key) > 128 || len(store.Value(t.Value)) > 256 || strings.HasPrefix(strings.ToLower(key), "aws:") {
+		key, value := store.Value(t.Key), store.Value(t.Value)
+		if key == "" || utf8.RuneCountInString(key) > 128 || utf8.RuneCountInString(value) > 256 || !tagPattern.MatchString(key) || !tagPattern.MatchString(value) ||
+			strings.HasPrefix(strings.ToLower(key), "aws:") {
 			return nil, store.Errorf(store.Unproven, "InvalidTagException", "The tag '%s' is not valid", key)
 		}
-		out[key] = store.Value(t.Value)
+		out[key] = value
 	}
 	if len(out) > maxTagsPerCertificate {
 		return nil, store.Errorf(store.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", maxTagsPerCertificate)

@@ -45,7 +45,7 @@ func (a *attributes) number(key string, byDefault int) int {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 {
-		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is not a number of 0 or more of 0 or more", a.resource, key, v))
+		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is not a number of 0 or more", a.resource, key, v))
 		return byDefault
 	}
 	return n

@@ -50,6 +50,12 @@ func (s *validation) validateActions(member string, actions []types.Action) {
 			s.checkLength(at+"redirectConfig.path", r.Path, 1, 128)
 			s.checkLength(at+"redirectConfig.query", r.Query, 0, 128)
 		}
+		if o := a.AuthenticateOidcConfig; o != nil {
+			checkEnum(s, at+"authenticateOidcConfig.onUnauthenticatedRequest", o.OnUnauthenticatedRequest, o.OnUnauthenticatedRequest.Values())
+		}
+		if c := a.AuthenticateCognitoConfig; c != nil {
+			checkEnum(s, at+"authenticateCognitoConfig.onUnauthenticatedRequest", c.OnUnauthenticatedRequest, c.OnUnauthenticatedRequest.Values())
+		}
 	}
 }
 

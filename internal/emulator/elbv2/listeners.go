@@ -40,6 +40,9 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	checkEnum(&sh, "protocol", in.Protocol, in.Protocol.Values())
 	sh.checkRange("port", in.Port, 1, 65535)
 	sh.validateActions("defaultActions", in.DefaultActions)
+	if m := in.MutualAuthentication; m != nil {
+		checkEnum(&sh, "mutualAuthentication.advertiseTrustStoreCaNames", m.AdvertiseTrustStoreCaNames, m.AdvertiseTrustStoreCaNames.Values())
+	}
 	sh.validateTags(in.Tags)
 	if err := sh.err(); err != nil {
 		return nil, err
@@ -123,6 +126,9 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	checkEnum(&sh, "protocol", in.Protocol, in.Protocol.Values())
 	sh.checkRange("port", in.Port, 1, 65535)
 	sh.validateActions("defaultActions", in.DefaultActions)
+	if m := in.MutualAuthentication; m != nil {
+		checkEnum(&sh, "mutualAuthentication.advertiseTrustStoreCaNames", m.AdvertiseTrustStoreCaNames, m.AdvertiseTrustStoreCaNames.Values())
+	}
 	if err := sh.err(); err != nil {
 		return nil, err
 	}

@@ -81,6 +81,10 @@ func TestCreateListenerRefusals(t *testing.T) {
 			secure(in)
 			in.MutualAuthentication = &types.MutualAuthenticationAttributes{Mode: aws.String("verify")}
 		}, "ValidationError", "trust store"},
+		"unknown setting of CA names": {func(in *elb.CreateListenerInput) {
+			secure(in)
+			in.MutualAuthentication = &types.MutualAuthenticationAttributes{Mode: aws.String("verify"), AdvertiseTrustStoreCaNames: "yes"}
+		}, "ValidationError", "'mutualAuthentication.advertiseTrustStoreCaNames'"},
 		"fixed response on an NLB":  {func(in *elb.CreateListenerInput) { in.LoadBalancerArn, in.Protocol = net.LoadBalancerArn, "TCP" }, "InvalidLoadBalancerAction", ""},
 		"TCP target group":          {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(tcp.TargetGroupArn) }, "IncompatibleProtocols", *tcp.TargetGroupArn},
 		"gRPC target group on HTTP": {func(in *elb.CreateListenerInput) { in.DefaultActions = forwardActions(grpc.TargetGroupArn) }, "InvalidLoadBalancerAction", "protocol-version 'GRPC'"},

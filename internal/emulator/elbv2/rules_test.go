@@ -245,6 +245,10 @@ func TestAuthenticateActions(t *testing.T) {
 	checkError(t, err, "InvalidLoadBalancerAction", "region")
 	_, err = create([]types.Action{{Type: "jwt-validation", Order: aws.Int32(1), JwtValidationConfig: &types.JwtValidationActionConfig{JwksEndpoint: aws.String("http://a"), Issuer: aws.String("a")}}})
 	checkError(t, err, "ValidationError", "JWKS")
+	unknown := oidcActions(1, aws.String("s"))
+	unknown[0].AuthenticateOidcConfig.OnUnauthenticatedRequest = "DENY"
+	_, err = create(unknown)
+	checkError(t, err, "ValidationError", "'actions.1.member.authenticateOidcConfig.onUnauthenticatedRequest' failed to satisfy constraint: Member must satisfy enum value set: [deny, allow, authenticate]")
 	made := must(create(oidcActions(1, aws.String("s"))))(t).Rules[0]
 	want := *oidcActions(1, nil)[0].AuthenticateOidcConfig
 	want.SessionCookieName, want.Scope, want.SessionTimeout = aws.String("AWSELBAuthSessionCookie"), aws.String("openid"), aws.Int64(604800)

@@ -161,6 +161,7 @@ func (s *Service) RemoveTags(c *store.Call, in *elb.RemoveTagsInput) (*elb.Remov
 	sh.checkPresent("tagKeys", in.TagKeys != nil)
 	for i := range in.TagKeys {
 		sh.checkLength(fmt.Sprintf("tagKeys.%d.member", i+1), &in.TagKeys[i], 1, 128)
+		sh.checkPattern(fmt.Sprintf("tagKeys.%d.member", i+1), &in.TagKeys[i], tagPattern)
 	}
 	if err := sh.err(); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 
@@ -98,9 +99,9 @@ func checkTags(given []types.Tag, have map[string]string) error {
 	for _, t := range given {
 		key := store.Value(t.Key)
 		switch {
-		case key == "" || len(key) > 128:
+		case key == "" || utf8.RuneCountInString(key) > 128:
 			return invalid(store.Unproven, "The tag key '%s' must have 1 to 128 characters", key)
-		case t.Value == nil || len(*t.Value) > 256:
+		case t.Value == nil || utf8.RuneCountInString(*t.Value) > 256:
 			return invalid(store.Unproven, "The value of tag '%s' must have at most 256 characters", key)
 		case strings.HasPrefix(key, reservedTagPrefix):
 			return invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
