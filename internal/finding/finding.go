@@ -91,7 +91,7 @@ type Finding struct {
 	Object   Ref      // the object that has to be changed
 	Field    string   // path or annotation key inside the object
 	Reason   Reason   // stable, documented code
-	Severity Severity // always Error if Blocks is not BlocksNothing
+	Severity Severity // Warning if it is not set; List.Add sets Error if Blocks is not BlocksNothing
 	Message  string   // what is wrong, with the offending value
 	Fix      string   // what to do, in the imperative
 	Blocks   Reach
