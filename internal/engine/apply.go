@@ -269,7 +269,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			wait(d)
 			continue
 		}
-		if s = withoutDelayedRules(p, s, r.delayedSteps); !done.IsReady(s) || r.freesNeededCapacity(s) {
+		if s = withoutDelayedRules(p, s, r.delayedSteps); !done.CanStart(s) || r.freesNeededCapacity(s) {
 			continue
 		}
 		if err := carryOut(s); err != nil {
@@ -277,7 +277,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	for _, s := range late {
-		if !done.IsReady(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.CarriedOutSteps[o.ID] && slices.Contains(o.After, s.ID) }) {
+		if !done.CanStart(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.CarriedOutSteps[o.ID] && slices.Contains(o.After, s.ID) }) {
 			continue
 		}
 		if err := carryOut(s); err != nil {

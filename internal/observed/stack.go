@@ -190,6 +190,12 @@ const ReasonNotInUse = "Target.NotInUse"
 // IsNotInUse reports whether a target is unused because no load balancer checks its health.
 func (t *Target) IsNotInUse() bool { return t.State == "unused" && t.Reason == ReasonNotInUse }
 
+// IsReady reports whether a target group is ready for requests: it has a healthy target, and no target is still in its first
+// health checks.
+func (h Health) IsReady() bool {
+	return h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0
+}
+
 // CountInStates returns how many targets are in one of the states.
 func (h Health) CountInStates(states ...string) int {
 	n := 0

@@ -14,9 +14,9 @@ func (p Plan) NewProgress() *Progress {
 // MarkDone records that a step has succeeded.
 func (g *Progress) MarkDone(id StepID) { g.done[id] = true }
 
-// IsReady reports whether all steps on which s depends have succeeded. It must be called for the steps in the order of the
+// CanStart reports whether all steps on which s depends have succeeded. It must be called for the steps in the order of the
 // plan.
-func (g *Progress) IsReady(s Step) bool {
+func (g *Progress) CanStart(s Step) bool {
 	for _, id := range s.After {
 		if !g.isDone(id) {
 			return false

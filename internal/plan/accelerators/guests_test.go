@@ -75,7 +75,7 @@ func TestOwnersDoNotChangeEndpointGroupsOfGuests(t *testing.T) {
 			p, _ := planner.Make(stack, have, options, plan.Memory{})
 			known, done := p.KnownIDs, p.NewProgress()
 			for _, s := range p.Steps {
-				if s.Waits() || !done.IsReady(s) {
+				if s.Waits() || !done.CanStart(s) {
 					continue
 				}
 				if _, released := s.Do.(plan.ReleaseFinalizer); released {
@@ -144,7 +144,7 @@ func TestGuestsChangeOnlyTheirOwnEndpointGroups(t *testing.T) {
 			}
 		}
 		for _, s := range p.Steps {
-			if !s.Waits() && done.IsReady(s) {
+			if !s.Waits() && done.CanStart(s) {
 				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s}) // fails the test if AWS would refuse the step
 				if s.Verb == plan.Create {
 					p.KnownIDs[s.Address] = newestID(have, s.Address)

@@ -151,7 +151,7 @@ func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(
 		}
 		known, done := p.KnownIDs, p.NewProgress()
 		for _, s := range p.Steps {
-			if s.Waits() || !done.IsReady(s) {
+			if s.Waits() || !done.CanStart(s) {
 				continue
 			}
 			have = plantest.Simulate(have, known, []plan.Step{s})
@@ -285,7 +285,7 @@ func TestAcceleratorsAreDeletedBeforeTheirObject(t *testing.T) {
 			p, _ := planner.Make(gone, have, options, plan.Memory{})
 			done := p.NewProgress()
 			for _, s := range p.Steps {
-				if s.Waits() || !done.IsReady(s) {
+				if s.Waits() || !done.CanStart(s) {
 					continue
 				}
 				if _, ok := s.Do.(plan.ReleaseFinalizer); ok {

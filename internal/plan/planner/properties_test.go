@@ -152,7 +152,7 @@ func stepsInOrder(p plan.Plan) []plan.Step {
 	done := p.NewProgress()
 	var out []plan.Step
 	for _, s := range p.Steps {
-		if s.Waits() || !done.IsReady(s) {
+		if s.Waits() || !done.CanStart(s) {
 			continue
 		}
 		done.MarkDone(s.ID)

@@ -354,7 +354,7 @@ func (r *rulePlanner) waitsForUncheckedTargets(w *ruleChange) bool {
 		arn := r.TargetGroupARN(g.Group)
 		h := r.Have.Facts.Health[arn]
 		switch n := len(h.Targets); {
-		case equal.EffectiveWeight(groups, i) == 0 || h.CountInStates("healthy") > 0 && h.CountInStates("initial") == 0:
+		case equal.EffectiveWeight(groups, i) == 0 || h.IsReady():
 		case n > 0 && !slices.ContainsFunc(h.Targets, func(t *observed.Target) bool { return !t.IsNotInUse() }) && !r.isForwardedTo(arn):
 			found = true
 		default:

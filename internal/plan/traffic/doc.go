@@ -1,3 +1,3 @@
-// Package traffic decides when rules and listeners start to forward requests to their desired target groups: when the
-// targets of these target groups are healthy.
+// Package traffic decides when rules and listeners start to forward requests to their desired target groups: when
+// these target groups are ready: they have a healthy target, and the first health checks of all targets are over.
 package traffic

@@ -112,7 +112,7 @@ func planWithAllAnswers(t *testing.T, want model.Stack, have *observed.Stack, st
 func runnableSteps(p plan.Plan) (out []plan.Step) {
 	done := p.NewProgress()
 	for _, s := range p.Steps {
-		if s.Waits() || !done.IsReady(s) {
+		if s.Waits() || !done.CanStart(s) {
 			continue
 		}
 		done.MarkDone(s.ID)
