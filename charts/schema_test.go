@@ -34,6 +34,8 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		`{clusterName: shop, syncPeriod: 10}`:                                                  {"/syncPeriod", "string"},
 		`{clusterName: shop, syncPeriod: 10 hours}`:                                            {"/syncPeriod"},
 		`{clusterName: shop, ingressMaxConcurrentReconciles: many}`:                            {"/ingressMaxConcurrentReconciles"},
+		`{clusterName: shop, maxRulesPerNamespace: 0}`:                                         {"/maxRulesPerNamespace"},
+		`{clusterName: shop, maxListenersPerIngress: "0"}`:                                     {"/maxListenersPerIngress"},
 		`{clusterName: shop, metricsBindAddr: 8080}`:                                           {"/metricsBindAddr"},
 		`{clusterName: shop, webhookBindPort: 99999}`:                                          {"/webhookBindPort"},
 		`{clusterName: shop, controllerConfig: {featureGate: {}}}`:                             {"/controllerConfig", "featureGate"},
