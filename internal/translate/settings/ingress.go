@@ -127,10 +127,10 @@ type TargetGroup struct {
 }
 
 // WithDefaults returns a copy of t with the settings of defaults where t has none. MultiCluster is true if it is true in
-// t or in defaults.
+// t or in defaults; a value of defaults that is not valid stays a fault.
 func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
 	out := overrideSettings(t, defaults)
-	if defaults.MultiCluster.ValueOr(false) {
+	if o := defaults.MultiCluster; o.Value || o.Fault != nil {
 		out.MultiCluster = defaults.MultiCluster
 	}
 	out.ControlPorts = map[string]Opt[int32]{}

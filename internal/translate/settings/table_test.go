@@ -86,6 +86,32 @@ func TestServiceSettingReplacesWholeIngressSetting(t *testing.T) {
 	}
 }
 
+// TestMultiClusterOfIngressAndService checks that a target group of several clusters is enabled by the Ingress or the Service,
+// and that the Service does not hide a value of the Ingress that is not valid: with false, the targets of other clusters
+// would be deregistered.
+func TestMultiClusterOfIngressAndService(t *testing.T) {
+	const unset, invalid = "", "ture"
+	for _, c := range []struct{ service, ingress, want string }{
+		{unset, unset, "false"}, {"true", unset, "true"}, {unset, "true", "true"}, {"false", "true", "true"}, {"true", "false", "true"},
+		{"false", "false", "false"}, {invalid, "true", "true"}, {invalid, "false", invalid}, {"false", invalid, invalid}, {"true", invalid, invalid}, {unset, invalid, invalid},
+	} {
+		of := func(value string) TargetGroup {
+			if value == unset {
+				return TargetGroup{}
+			}
+			return parseIngress("multi-cluster-target-group", value).Target
+		}
+		o := of(c.service).WithDefaults(of(c.ingress)).MultiCluster
+		got := fmt.Sprint(o.ValueOr(false))
+		if o.Fault != nil {
+			got = invalid
+		}
+		if got != c.want {
+			t.Errorf("Service %q, Ingress %q: got %s, want %s", c.service, c.ingress, got, c.want)
+		}
+	}
+}
+
 func TestUnknownAnnotations(t *testing.T) {
 	for key, want := range map[string]bool{"shceme": true, "scheme": false, "actions.x": false, "actions.": true} {
 		if got := IngressAnnotations.isUnknown(Prefix + key); got != want {
@@ -102,6 +128,9 @@ func TestNewerWebACLAnnotationHasPrecedence(t *testing.T) {
 		t.Error(got)
 	}
 	if got := parseIngress("web-acl-id", "old").WAFClassic.Value; got != "old" {
+		t.Error(got)
+	}
+	if got := parseIngress("web-acl-id", "old", "waf-acl-id", "").WAFClassic.Value; got != "" {
 		t.Error(got)
 	}
 }
