@@ -12,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -83,7 +84,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	}
 	// Without a valid class the Ingress may belong to another controller.
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
-		found = append(found, pathFindings(ing)...).Sorted()
+		found = append(found, backendFindings(ing)...).Sorted()
 	}
 	if text := refusalText(found, conditionsCheck); text != "" {
 		return refuse(conditionsCheck, text)
@@ -110,7 +111,7 @@ func DenyingCheck(f finding.Finding) string {
 		return ingressClassCheck
 	case f.Blocks > finding.BlocksNothing && strings.HasPrefix(f.Field, conditionAnnotation):
 		return conditionsCheck
-	case f.Reason == finding.BackendUnsupported && strings.HasPrefix(f.Field, "spec.rules"):
+	case f.Reason == finding.BackendUnsupported:
 		return conditionsCheck
 	}
 	return ""
@@ -169,23 +170,22 @@ func hasClassAnnotation(ing *networkingv1.Ingress) bool {
 	return ok
 }
 
-// pathFindings returns the findings about paths because of which an Ingress is denied. The translation returns the same
-// findings, unless it holds the Ingress for another reason and therefore does not translate the paths.
-func pathFindings(ing *networkingv1.Ingress) finding.List {
+// backendFindings returns the findings about backends because of which an Ingress is denied. The translation returns the
+// same findings, unless it holds the Ingress for another reason and therefore does not translate its backends.
+func backendFindings(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: cluster.KindIngress, Namespace: ing.Namespace, Name: ing.Name}
 	parsed := settings.ParseIngress(ing.Annotations, ref)
 	var out finding.List
+	if b := ing.Spec.DefaultBackend; b != nil && b.Service == nil {
+		out.Add(ingress.UnsupportedBackendFinding(finding.Origin{Object: ref, Field: "spec.defaultBackend"}))
+	}
 	for i, rule := range ing.Spec.Rules {
 		if rule.HTTP == nil {
 			continue
 		}
 		for j, path := range rule.HTTP.Paths {
-			svc := path.Backend.Service
-			if svc == nil {
-				out.Add(finding.Finding{
-					Object: ref, Field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j), Reason: finding.BackendUnsupported,
-					Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
-				})
+			if svc := path.Backend.Service; svc == nil {
+				out.Add(ingress.UnsupportedBackendFinding(finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)}))
 			} else if f := parsed.Conditions[svc.Name].Check(); f != nil {
 				out.Add(f.Finding(finding.BlocksRule))
 			}

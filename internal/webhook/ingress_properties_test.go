@@ -102,8 +102,12 @@ func checkReview(t *testing.T, name string, mem *cluster.Memory, stored cluster.
 	return a.Allowed
 }
 
-// hasInvalidPath reports, without the translation, whether a path has an invalid backend or invalid conditions.
+// hasInvalidPath reports, without the translation, whether a path has an invalid backend or invalid conditions, or whether
+// the default backend is invalid.
 func hasInvalidPath(ing *networkingv1.Ingress) bool {
+	if b := ing.Spec.DefaultBackend; b != nil && b.Service == nil {
+		return true
+	}
 	return hasBackend(ing, func(b networkingv1.IngressBackend) bool {
 		if b.Service == nil {
 			return true

@@ -39,10 +39,7 @@ func (t *translation) actions(m *member, p *members.Port, b networkingv1.Ingress
 // annotations configure the backend; nil if the backend is not exactly one Service.
 func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if b.Service == nil {
-		t.Found.Add(finding.Finding{
-			Object: at.Object, Field: at.Field, Reason: finding.BackendUnsupported,
-			Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
-		})
+		t.Found.Add(UnsupportedBackendFinding(at))
 		return nil, nil, false
 	}
 	if b.Service.Port.Name != useAnnotationPort {
@@ -69,6 +66,14 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 		return action.Value.Direct, nil, true
 	}
 	return t.buildForward(m, action.Value, at)
+}
+
+// UnsupportedBackendFinding returns the finding about a backend that is not a Service.
+func UnsupportedBackendFinding(at finding.Origin) finding.Finding {
+	return finding.Finding{
+		Object: at.Object, Field: at.Field, Reason: finding.BackendUnsupported,
+		Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
+	}
 }
 
 // similarAction returns the suggestion of an action with a name similar to name; "" if there is none, and for all but the first
