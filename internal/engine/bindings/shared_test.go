@@ -86,6 +86,27 @@ func TestAnUnsortedRecordOfTargetsIsAccepted(t *testing.T) {
 	checkEqual(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
+// TestPostponedDeregistrationStaysRecorded checks that a target stays in the record until it is deregistered, so that another
+// process deregisters it if this one ends while the call is postponed.
+func TestPostponedDeregistrationStaysRecorded(t *testing.T) {
+	w := sharedHarness(t, p1, p2)
+	b := &postponingAWS{fakeAWS: w.aws}
+	w.conf.Cloud = b
+	w.restart()
+	w.run("a")
+	w.aws.setAllStates("arn/a", "healthy")
+	b.postpones = true
+	w.putObjects(podDocs("web", p1))
+	w.deleteObject(cluster.KindPod, p2.name)
+	w.run("a")
+	checkEqual(t, "record while the call is postponed", "10.0.1.1:8080,10.0.2.1:8080", w.recordedTargets("a"))
+	b.postpones = false
+	w.restart()
+	w.run("a")
+	checkEqual(t, "targets in the end", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "record in the end", "10.0.1.1:8080", w.recordedTargets("a"))
+}
+
 // TestTargetsAreRecordedBeforeRegistration checks that targets are recorded before they are registered in a shared target
 // group. If the process ends before the call returns, the next process finds them in the record.
 func TestTargetsAreRecordedBeforeRegistration(t *testing.T) {

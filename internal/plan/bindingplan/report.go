@@ -223,8 +223,11 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	}
 	r.AllRegistered = len(m.OverCapacity)+len(m.delayed.endpoints) == 0
 	if m.isShared {
-		want := r.wantedIdentities()
-		for _, t := range slices.Concat(m.retainedTargets, m.delayed.targets) {
+		want, old := r.wantedIdentities(), slices.Concat(m.retainedTargets, m.delayed.targets)
+		if r.stepResults.PostponedFor > 0 {
+			old = append(old, m.ToDeregister...) // some of them are still registered
+		}
+		for _, t := range old {
 			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 		}
 		r.addStep(SetRecord{want})
