@@ -117,18 +117,18 @@ func (t *translation) mergeTCPUDP(p *port, same []int) {
 	field := fmt.Sprintf("spec.ports[%d]", same[1])
 	protocols := []string{string(p.BaseProtocol), string(baseProtocolOf(other))}
 	slices.Sort(protocols)
-	switch {
-	case len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}):
+	if len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}) {
 		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("the ports with number %d are not one TCP port and one UDP port", p.Number), "use another port")
+		return
+	}
+	p.BaseProtocol = model.TCPUDP
+	switch to, too := assemble.TargetPort(p.first), assemble.TargetPort(other); {
 	case t.targetType(p.owner) == model.InstanceTargets && p.first.NodePort != other.NodePort:
 		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, but a single listener needs the same node port", p.Number, p.first.NodePort, other.NodePort),
 			"set the same nodePort for both, or set "+mergeAnnotation+` to "false"`)
-	case t.targetType(p.owner) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
-		to, too := assemble.TargetPort(p.first), assemble.TargetPort(other)
+	case t.targetType(p.owner) == model.IPTargets && to != too:
 		t.holdListener(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, but a single listener needs the same target port", p.Number, to.String(), too.String()),
 			"set the same targetPort for both, or set "+mergeAnnotation+` to "false"`)
-	default:
-		p.BaseProtocol = model.TCPUDP
 	}
 }
 
