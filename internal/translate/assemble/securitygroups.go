@@ -47,6 +47,7 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	given := b.namedSecurityGroups()
 	for _, m := range b.Members {
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), given.Set)
+		b.HoldMember(m, m.Set.PathMTUDiscovery.Check(), false) // ignored, as by aws-load-balancer-controller
 	}
 	backend := !b.NoBackendSecurityGroup
 	var sources []model.IngressRule
