@@ -32,7 +32,7 @@ func limitSize(t *translation) {
 		certificates += len(e.Certificates)
 	}
 	switch {
-	case clients > assemble.MaxSecurityGroupRules && !t.set.SecurityGroups.Set:
+	case clients > assemble.MaxSecurityGroupRules && len(t.set.SecurityGroups.Value) == 0:
 		hold(field, fmt.Sprintf("the configuration of the Gateway has %d client ranges and prefix lists, but a security group can have at most %d rules", clients, assemble.MaxSecurityGroupRules), "use fewer ranges, or a prefix list")
 	case certificates > assemble.MaxCertificates:
 		hold(field, fmt.Sprintf("the listenerConfigurations of the Gateway have %d certificates, which exceed the limit of %d", certificates, assemble.MaxCertificates), "name fewer certificates")

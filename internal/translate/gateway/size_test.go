@@ -63,6 +63,7 @@ func TestGatewayThatIsTooLargeIsHeld(t *testing.T) {
 		"more IPv6 ranges":            {1, "ipAddressType: dualstack, sourceRanges: [" + listOf(1001, `"2001:db8:%x::/48"`) + "]", true},
 		"both families":               {1, "ipAddressType: dualstack, sourceRanges: [" + ipv4 + ", " + ipv6 + "]", false},
 		"ranges without an effect":    {1, "securityGroups: [sg-1], sourceRanges: [" + listOf(1001, `"2001:db8:%x::/48"`) + "]", false},
+		"no security groups":          {1, "securityGroups: [], sourceRanges: [" + listOf(1001, `"2001:db8:%x::/48"`) + "]", true},
 		"as many certificates as fit": {1, `listenerConfigurations: [{protocolPort: "HTTP:1000", certificates: [` + listOf(4000, "c%d") + "]}]", false},
 		"more certificates":           {1, `listenerConfigurations: [{protocolPort: "HTTP:1000", certificates: [` + listOf(4001, "c%d") + "]}]", true},
 	} {
