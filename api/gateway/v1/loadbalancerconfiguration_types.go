@@ -152,7 +152,8 @@ type ListenerConfiguration struct {
 	// +optional
 	MutualAuthentication *MutualAuthentication `json:"mutualAuthentication,omitempty"`
 
-	// ListenerAttributes are attributes to set. Other attributes are not changed.
+	// ListenerAttributes are attributes to set. Other attributes are not changed. They have no effect on listeners with
+	// protocol TLS.
 	// +optional
 	ListenerAttributes []Attribute `json:"listenerAttributes,omitempty"`
 
@@ -225,7 +226,8 @@ type LoadBalancerConfigurationSpec struct {
 	// +optional
 	LoadBalancerSubnets *[]SubnetConfiguration `json:"loadBalancerSubnets,omitempty"`
 
-	// LoadBalancerSubnetsSelector chooses subnets by tags, for each key one of the values.
+	// LoadBalancerSubnetsSelector chooses subnets by tags, for each key one of the values. It has no effect if
+	// loadBalancerSubnets has identifiers.
 	// +optional
 	LoadBalancerSubnetsSelector *map[string][]string `json:"loadBalancerSubnetsSelector,omitempty"`
 
@@ -241,7 +243,7 @@ type LoadBalancerConfigurationSpec struct {
 	// +optional
 	SecurityGroups *[]string `json:"securityGroups,omitempty"`
 
-	// SecurityGroupPrefixes are ids of prefix lists that the managed security group admits.
+	// SecurityGroupPrefixes are ids of prefix lists that the managed security group admits, in addition to sourceRanges.
 	// +optional
 	SecurityGroupPrefixes *[]string `json:"securityGroupPrefixes,omitempty"`
 
@@ -279,7 +281,8 @@ type LoadBalancerConfigurationSpec struct {
 	// +optional
 	ShieldConfiguration *ShieldConfiguration `json:"shieldConfiguration,omitempty"`
 
-	// DefaultTargetGroupConfiguration is the configuration of backends without a TargetGroupConfiguration.
+	// DefaultTargetGroupConfiguration has the properties of target groups that the TargetGroupConfiguration of a Service
+	// does not set.
 	// +optional
 	DefaultTargetGroupConfiguration *DefaultTargetGroupConfiguration `json:"defaultTargetGroupConfiguration,omitempty"`
 }

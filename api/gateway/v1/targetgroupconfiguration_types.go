@@ -127,11 +127,14 @@ type TargetGroupProps struct {
 	// +optional
 	TargetType *TargetType `json:"targetType,omitempty"`
 
-	// Protocol between load balancer and targets. Default: the protocol of the route.
+	// Protocol between load balancer and targets: HTTP or HTTPS behind an Application Load Balancer, another one behind a
+	// Network Load Balancer. Default: HTTP, or the protocol of the kind of route. Listeners with protocol TCP_UDP, QUIC or
+	// TCP_QUIC require their own protocol.
 	// +optional
 	Protocol *Protocol `json:"protocol,omitempty"`
 
-	// ProtocolVersion between an Application Load Balancer and its targets. Default: the version of the route.
+	// ProtocolVersion between an HTTPS listener and the targets. Default: GRPC for a GRPCRoute, HTTP2 for a port of a Service
+	// with appProtocol kubernetes.io/h2c, otherwise HTTP1. For HTTP listeners it is always HTTP1.
 	// +optional
 	ProtocolVersion *ProtocolVersion `json:"protocolVersion,omitempty"`
 
@@ -148,24 +151,24 @@ type TargetGroupProps struct {
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// RouteIdentifier selects routes. An empty field matches any value.
+// RouteIdentifier selects the routes of a kind, those of a kind and namespace, or a single route.
 type RouteIdentifier struct {
-	// Kind of the route, such as HTTPRoute.
+	// Kind of the routes, such as HTTPRoute. Without it, no route is selected.
 	// +optional
 	RouteKind string `json:"kind,omitempty"`
 
-	// Namespace of the route.
+	// Namespace of the routes. Default: all namespaces.
 	// +optional
 	RouteNamespace string `json:"namespace,omitempty"`
 
-	// Name of the route.
+	// Name of a route of the namespace, which must be set too. Default: all routes.
 	// +optional
 	RouteName string `json:"name,omitempty"`
 }
 
 // RouteConfiguration has the properties of the target groups of some routes.
 type RouteConfiguration struct {
-	// RouteIdentifier selects the routes.
+	// RouteIdentifier selects the routes. Of several entries that select a route, only the most specific one is used.
 	RouteIdentifier RouteIdentifier `json:"routeIdentifier"`
 
 	// TargetGroupProps are the properties.
@@ -183,7 +186,7 @@ type TargetGroupConfigurationSpec struct {
 	// +optional
 	DefaultConfiguration TargetGroupProps `json:"defaultConfiguration,omitempty"`
 
-	// RouteConfigurations have the properties for some routes.
+	// RouteConfigurations have the properties for some routes, which have precedence over those for all routes.
 	// +optional
 	RouteConfigurations []RouteConfiguration `json:"routeConfigurations,omitempty"`
 }
