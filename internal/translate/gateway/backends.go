@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -168,7 +169,8 @@ func preservesClientIP(g assemble.TargetGroup) bool {
 	case g.Protocol != "TCP" && g.Protocol != "TLS":
 		return true
 	case set:
-		return v == "true"
+		preserved, _ := strconv.ParseBool(v) // false if AWS does not accept the value
+		return preserved
 	}
 	return g.Type == model.InstanceTargets
 }

@@ -19,11 +19,15 @@ import (
 func TestSourcesOfTargetsOfNetworkLoadBalancers(t *testing.T) {
 	backend, all := model.Peer{BackendGroup: true}, []model.Peer{{VPC: true}}
 	for name, c := range map[string]struct {
-		spec string
-		live *observed.LoadBalancer
-		want []model.Peer
+		spec      string
+		preserves string // value of the target group attribute; "" if it is not set
+		live      *observed.LoadBalancer
+		want      []model.Peer
 	}{
 		"new":                                {spec: "disableSecurityGroup: true", want: all},
+		"that preserves addresses":           {spec: "disableSecurityGroup: true", preserves: "True", want: all},
+		"that does not preserve addresses":   {spec: "disableSecurityGroup: true", preserves: "false", want: []model.Peer{{Subnets: true}}},
+		"with an invalid attribute":          {spec: "disableSecurityGroup: true", preserves: "yes", want: []model.Peer{{Subnets: true}}},
 		"with prefix lists":                  {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1]", want: all},
 		"with ranges":                        {spec: "disableSecurityGroup: true, securityGroupPrefixes: [pl-1], sourceRanges: [10.1.0.0/16]", want: []model.Peer{{CIDR: "10.1.0.0/16"}}},
 		"that does not want groups":          {spec: "disableSecurityGroup: true, manageBackendSecurityGroupRules: false", want: all},
@@ -40,6 +44,14 @@ kind: LoadBalancerConfiguration
 metadata: {namespace: a, name: lb}
 spec: {` + c.spec + `}
 `
+			if c.preserves != "" {
+				docs += `---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: a, name: web}
+spec: {targetReference: {name: web}, defaultConfiguration: {targetGroupAttributes: [{key: preserve_client_ip.enabled, value: "` + c.preserves + `"}]}}
+`
+			}
 			var live *observed.Stack
 			if c.live != nil {
 				c.live.ARN, c.live.ResourceID, c.live.Type, c.live.Scheme = "arn", model.LoadBalancerID, "network", model.Internal
