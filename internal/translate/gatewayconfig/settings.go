@@ -43,9 +43,6 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 		settings.EnumParser(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4))
 	out.SecurityGroups = uncheckedSetting(r, "securityGroups", func(s *spec) *[]string { return s.SecurityGroups })
 	out.ManageBackendRules = uncheckedSetting(r, "manageBackendSecurityGroupRules", func(s *spec) *bool { return s.ManageBackendSecurityGroupRules })
-	if !out.ManageBackendRules.Set {
-		out.ManageBackendRules = settings.NewOpt(false, finding.Origin{Object: gw}) // the operator's default is only for Ingresses
-	}
 	out.PrefixLists = uncheckedSetting(r, "securityGroupPrefixes", func(s *spec) *[]string { return s.SecurityGroupPrefixes })
 	r.readClients()
 	if s.EnableICMP != nil && *s.EnableICMP {
