@@ -27,6 +27,7 @@ func withTag(key string) func(*observed.Subnet) {
 func withFreeIPs(n int32) func(*observed.Subnet) { return func(s *observed.Subnet) { s.FreeIPs = n } }
 func withName(n string) func(*observed.Subnet)   { return func(s *observed.Subnet) { s.Name = n } }
 func withIPv6(s *observed.Subnet)                { s.IPv6CIDRs = []string{"2001:db8::/64"} }
+func onOutpost(s *observed.Subnet)               { s.Outpost = "arn:outpost" }
 func withZoneType(t string) func(*observed.Subnet) {
 	return func(s *observed.Subnet) { s.ZoneType = t }
 }
@@ -80,6 +81,9 @@ func TestChooseSubnets(t *testing.T) {
 		{"named without IPv6", with(list(alb, "subnet-a,subnet-b"), dual), []observed.Subnet{a(withIPv6), b()}, "SubnetsUnsuitable", "subnet subnet-b has no IPv6 range", nil},
 		{"14 a local zone alone", alb, []observed.Subnet{l}, "subnet-l", "", nil},
 		{"15 several kinds of zone", alb, []observed.Subnet{a(), b(), l}, "SubnetsUnsuitable", "availability-zone (subnet-a, subnet-b), local-zone (subnet-l)", nil},
+		{"one outpost", alb, []observed.Subnet{a(onOutpost)}, "subnet-a", "", nil},
+		{"an outpost and its zone", nlb, []observed.Subnet{a(onOutpost), b()}, "SubnetsUnsuitable", "availability-zone (subnet-b), outpost (subnet-a)", nil},
+		{"one wavelength zone", list(alb, "subnet-a"), []observed.Subnet{a(withZoneType("wavelength-zone"))}, "subnet-a", "", nil},
 		{"unknown kind of zone", alb, []observed.Subnet{newSubnet("subnet-x", "m", withZoneType("moon-zone"))}, "SubnetsUnsuitable", `unknown type "moon-zone"`, nil},
 		{"16 dual stack", with(alb, dual), []observed.Subnet{a(withIPv6), b(withIPv6), c()}, "subnet-a subnet-b", "", []network.Refusal{{"subnet-c", "it has no IPv6 range"}}},
 	}
