@@ -88,7 +88,7 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 // Call is a call to AWS, or one of its HTTP requests.
 type Call struct {
 	Service, Operation string
-	Status             string // HTTP status code; "0" or "" without an answer
+	Status             string // HTTP status code; "0" without an answer
 	Code               string // AWS error code; "" on success
 	// Cause is why the call is made: stack, targets, drift or orphans; "" for any other reason.
 	Cause    string
@@ -191,7 +191,7 @@ func (m *Metrics) RecordWait(controller, priority string, d time.Duration) {
 // result returns the value of the label result of fulcrum_aws_calls_total.
 func (c Call) result() string {
 	switch {
-	case c.Status == "0" || c.Status == "":
+	case c.Status == "0":
 		return "unanswered"
 	case c.Code == "":
 		return "ok"
