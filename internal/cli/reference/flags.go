@@ -57,6 +57,7 @@ The items of a list are separated by commas, and its flag may be repeated. A map
 | all others that AWS SDKs read | credentials, proxies, CA bundles, FIPS and dual-stack endpoints |
 | ` + "`NODENAME`" + ` | name of the node; if it is an instance ID, the VPC of that instance is used when neither flags nor the instance metadata have the VPC |
 | ` + "`KUBERNETES_SERVICE_HOST`, `KUBERNETES_SERVICE_PORT`" + ` | address of the API server, inside a cluster |
+| ` + "`TMPDIR`" + ` | parent of the default of ` + "`--webhook-cert-dir`" + ` |
 | ` + "`KUBECONFIG`" + ` | path of the kubeconfig, also in a pod, if ` + "`--kubeconfig`" + ` is empty |
 `)
 	return b.String()

@@ -105,7 +105,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Profiling, "profiling-bind-addr", v.Profiling, "address of the profiles of the Go runtime, such as 127.0.0.1:6060; none if empty. Every client that can connect to it sees the command line and code paths")
 	fs.StringVar(&v.Webhooks, "webhooks", v.Webhooks, "on or off; if off, no admission webhook is served, so objects are neither checked nor changed at admission; then delete the webhook configurations as well")
 	fs.IntVar(&v.WebhookPort, "webhook-bind-port", v.WebhookPort, "port of webhooks")
-	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate")
+	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate; k8s-webhook-server/serving-certs in the directory TMPDIR, or /tmp, if empty")
 	fs.StringVar(&v.WebhookCertFile, "webhook-cert-file", v.WebhookCertFile, "file of the certificate; tls.crt if empty")
 	fs.StringVar(&v.WebhookKeyFile, "webhook-key-file", v.WebhookKeyFile, "file of the key; tls.key if empty")
 	fs.StringVar(&v.WebhookPrefix, "webhook-name-prefix", v.WebhookPrefix, "beginning of the names of the webhooks' Service, Secret and configurations")
