@@ -104,7 +104,8 @@ const (
 	DeleteFirst = "delete-first"
 )
 
-// Replacement has the settings for the replacement of a load balancer whose scheme or type has to change.
+// Replacement has the settings for the replacement of a load balancer whose scheme or type has to change. Target groups are
+// replaced without settings.
 type Replacement struct {
 	Order string // CreateFirst or DeleteFirst
 	// DeletionDelay is how long the previous load balancer is kept after the status shows the new one.
