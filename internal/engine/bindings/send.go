@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
@@ -47,6 +48,9 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			p.r.memory.note(p.key, noteDeregistered(f.CompletedBinding, chunk))
 			p.r.noteChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
 			p.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
+			if err := p.removeFromRecord(ctx, f, chunk); err != nil {
+				return err
+			}
 		case failure.PostponedFor(err) > 0:
 			// Subscribe to the pods, because the call becomes more urgent when one of them ends or its address is reused.
 			late := slices.Concat(append(queue, chunk)...)
@@ -63,6 +67,19 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 		}
 	}
 	return failed
+}
+
+// removeFromRecord removes deregistered targets from the record of this cluster if several clusters share the target group.
+// Their addresses may soon belong to pods of another cluster.
+func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list []*observed.Target) error {
+	if !f.Record.Shared || !f.Record.HasRecord {
+		return nil
+	}
+	left := maps.Clone(f.Record.Identities)
+	for _, t := range list {
+		delete(left, targets.CanonicalIdentity(targets.IdentityOf(t)))
+	}
+	return p.carryOutWrite(ctx, f, bindingplan.SetRecord{Identities: left})
 }
 
 // register registers endpoints. If AWS refuses a call because of an invalid target, the endpoints are registered in smaller

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -105,6 +107,25 @@ func TestPostponedDeregistrationStaysRecorded(t *testing.T) {
 	w.run("a")
 	checkEqual(t, "targets in the end", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
 	checkEqual(t, "record in the end", "10.0.1.1:8080", w.recordedTargets("a"))
+}
+
+// TestDeregisteredTargetLeavesTheRecordAlthoughAnotherIsRefused checks that a target leaves the record when it is
+// deregistered, although AWS refuses another target. Otherwise this cluster would deregister the target of a pod of another
+// cluster that gets the address.
+func TestDeregisteredTargetLeavesTheRecordAlthoughAnotherIsRefused(t *testing.T) {
+	w := sharedHarness(t, p1, p2, pod{name: "p3", ip: "10.0.1.3", node: "n1"})
+	w.aws.refusedItems["10.0.1.3"] = failure.Invalid
+	w.run("a")
+	w.aws.setAllStates("arn/a", "healthy")
+	w.putObjects(podDocs("web", p1, pod{name: "p3", ip: "10.0.1.3", node: "n1"}))
+	w.deleteObject(cluster.KindPod, p2.name)
+	w.run("a")
+	checkEqual(t, "targets", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+	checkEqual(t, "record", "10.0.1.1:8080,10.0.1.3:8080", w.recordedTargets("a"))
+	w.aws.targetsByGroup["arn/a"] = append(w.aws.targetsByGroup["arn/a"], &observed.Target{ID: p2.ip, Port: 8080, State: "healthy"})
+	w.now = w.now.Add(time.Hour)
+	w.run("a")
+	checkEqual(t, "targets with that of another cluster", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
 }
 
 // TestTargetsAreRecordedBeforeRegistration checks that targets are recorded before they are registered in a shared target
