@@ -415,6 +415,11 @@ func TestGatewayConditions(t *testing.T) {
 		{"no valid listener", func(s *reportHarness) {
 			s.editObject(cluster.KindGateway, "a", "g", `{"spec": {"listeners": [{"name": "http", "port": 80, "protocol": "UDP"}]}}`)
 		}, "Accepted=False/ListenersNotValid Programmed=True/Programmed"},
+		{"certificate is imported", func(s *reportHarness) {
+			s.editObject(cluster.KindGateway, "a", "g", `{"spec": {"listeners": [{"name": "https", "port": 443, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "own"}]}}]}}`)
+			step := plan.Step{Address: plan.Address{Kind: plan.Certificate, ID: "imported/a/own"}, Wait: plan.Wait{For: "its ARN"}}
+			s.outcome.Plan = plan.Plan{Steps: []plan.Step{step}}
+		}, "Accepted=True/Accepted Programmed=False/Pending"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newReportHarness(t, oneGatewayDocs)

@@ -72,16 +72,23 @@ func (r *Status) acceptedCondition() metav1.Condition {
 			advice = x.Text()
 		}
 	}
-	valid, wrong := 0, ""
+	valid, wrong, more := 0, "", 0
 	for i, v := range r.listeners {
 		if v.valid {
 			valid++
 		}
-		if text := v.problem(); text != "" && wrong == "" && r.Attached.Listeners[i].Parent == r.ref() {
+		switch text := v.problem(); {
+		case text == "":
+		case wrong != "":
+			more++
+		case r.Attached.Listeners[i].Parent == r.ref():
 			wrong = fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, text)
-		} else if text != "" && wrong == "" {
+		default:
 			wrong = "a listener of a ListenerSet has a problem; the valid listeners are served; see the status of the ListenerSets"
 		}
+	}
+	if more > 0 {
+		wrong += fmt.Sprintf("; further listeners with problems: %d", more)
 	}
 	switch {
 	case valid == 0 && wrong == "":

@@ -11,6 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
@@ -137,14 +139,33 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 	case r.refusesConnections(int32(l.Spec.Port)):
 		return attach.Problem{}
 	case len(r.Attached.RoutesOnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
+		why := r.firstError(int32(l.Spec.Port))
+		if why == "" {
+			if secret := r.pendingImport(l); secret != "" {
+				return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: fmt.Sprintf("Listener waits for the import of the certificate of Secret %q.", secret)}
+			}
+			why = "see the events of the Gateway and the status of the routes"
+		}
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
-			"the load balancer does not listen on port %d and does not answer requests to it; %s", l.Spec.Port, r.firstError(int32(l.Spec.Port)))}
+			"the load balancer does not listen on port %d and does not answer requests to it; %s", l.Spec.Port, why)}
 	}
 	return attach.Problem{}
 }
 
-// firstError returns the message of the first error about the Gateway or a route of the port. This error is probably the
-// reason why the load balancer does not listen on the port.
+// pendingImport returns the first Secret of a listener whose certificate is being imported, as "namespace/name"; "" if there
+// is none.
+func (r listenerReport) pendingImport(l *attach.Listener) string {
+	for _, secret := range l.Certificates {
+		id := plan.Address{Kind: plan.Certificate, ID: naming.ImportedCertificateID(secret.Namespace, secret.Name)}
+		if slices.ContainsFunc(r.Outcome.Plan.Steps, func(s plan.Step) bool { return s.Address == id && s.Waits() }) {
+			return secret.Namespace + "/" + secret.Name
+		}
+	}
+	return ""
+}
+
+// firstError returns the message of the first error about the Gateway or a route of the port; "" if there is none. This error
+// is probably the reason why the load balancer does not listen on the port.
 func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
 	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
@@ -161,7 +182,7 @@ func (r listenerReport) firstError(port int32) string {
 			}
 		}
 	}
-	return "see the events of the Gateway and the status of the routes"
+	return ""
 }
 
 // nothingServedReason returns the reason why no listener is served although the load balancer is active. It returns the zero
@@ -175,7 +196,11 @@ func (r listenerReport) nothingServedReason() attach.Problem {
 		// conditions of the listeners report these references.
 		lacksReferenceOnly := r.Controller == gatewayconfig.FulcrumController && v.resolved.Reason != ""
 		if v.programmed.Reason != "" && !lacksReferenceOnly {
-			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}
+			reason := gwv1.GatewayReasonInvalid
+			if v.programmed.Reason == string(gwv1.ListenerReasonPending) {
+				reason = gwv1.GatewayReasonPending
+			}
+			return attach.Problem{Reason: string(reason), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}
 		}
 	}
 	return attach.Problem{}
@@ -208,6 +233,17 @@ func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatu
 	return out
 }
 
+// Messages of conditions that are met.
+const (
+	secretsNotReadMessage  = "Secrets of certificateRefs are not read, because --import-tls-secrets does not name \"gateway\"; certificates are found in ACM."
+	noRouteAttachedMessage = "No route is attached; "
+)
+
+// IsAdvice reports whether a condition of a listener is met, but has a message about something that the user may not expect.
+func IsAdvice(c metav1.Condition) bool {
+	return c.Status == metav1.ConditionTrue && (c.Message == secretsNotReadMessage || strings.HasPrefix(c.Message, noRouteAttachedMessage))
+}
+
 // listenerConditions returns the conditions of a listener, in a fixed order.
 func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) []metav1.Condition {
 	generation := r.generationOf(l.Parent)
@@ -218,7 +254,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) 
 		newCondition(gwv1.ListenerConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerReasonProgrammed, "Listener is programmed.", generation),
 	}
 	if !r.Imports && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 {
-		out[2].Message = "Secrets of certificateRefs are not read, because --import-tls-secrets does not name \"gateway\"; certificates are found in ACM."
+		out[2].Message = secretsNotReadMessage
 	}
 	if p := v.accepted; p.Reason != "" {
 		if p.Reason == string(gwv1.ListenerReasonHostnameConflict) || p.Reason == string(gwv1.ListenerReasonProtocolConflict) {
@@ -230,7 +266,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) 
 		out[2] = newCondition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
 	if _, live := r.liveLoadBalancer(); live && len(r.Attached.RoutesOnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
-		out[3].Message = fmt.Sprintf("No route is attached; the load balancer does not listen on port %d until one is.", l.Spec.Port)
+		out[3].Message = fmt.Sprintf(noRouteAttachedMessage+"the load balancer does not listen on port %d until one is.", l.Spec.Port)
 	}
 	if p := v.programmed; p.Reason != "" {
 		out[3] = newCondition(gwv1.ListenerConditionProgrammed, metav1.ConditionFalse, p.Reason, p.Message, generation)

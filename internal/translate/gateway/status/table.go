@@ -31,7 +31,7 @@ var (
 	advice           = conditionRow{addsAdvice, ""}
 )
 
-// conditionTable has the row for each reason of a finding about a route or a listener.
+// conditionTable has the row for each reason of a finding about a route.
 var conditionTable = map[finding.Reason]conditionRow{
 	finding.BackendNotFound:          backendNotFound,
 	finding.BackendPortNotFound:      backendNotFound,
@@ -83,7 +83,7 @@ var listenerReasons = map[finding.Reason]string{
 	finding.HostNotOwned:          string(gwv1.ListenerReasonInvalidCertificateRef),
 }
 
-// conditionRowOf returns the effect of a finding on the conditions of a route or a listener. An error that is not in the
+// conditionRowOf returns the effect of a finding on the conditions of a route. An error that is not in the
 // table, for example because AWS refused a change, sets Accepted to False with the reason of the finding.
 func conditionRowOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]
