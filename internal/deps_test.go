@@ -166,7 +166,7 @@ var layers = map[string]layer{
 		libraries: []string{"github.com/spf13/"}},
 	"internal/cli/tree": {mayImportAPI: true, modulePackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cluster", "internal/controller", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/plan/targets"}, corePackages...),
 		libraries: []string{"github.com/spf13/"}},
-	"internal/cli/explain": {mayImportAPI: true, modulePackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved"}, corePackages...),
+	"internal/cli/explain": {mayImportAPI: true, modulePackages: append([]string{"internal/cli/input", "internal/cli/output", "internal/cli/tree", "internal/cluster", "internal/controller/config", "internal/engine", "internal/plan/resolved", "internal/translate/gateway/status"}, corePackages...),
 		libraries: []string{"k8s.io/client-go/", "github.com/spf13/"}},
 	"internal/cli/doctor": {mayImportAPI: true, modulePackages: append([]string{"config/crd", "config/rights", "internal/cli/input", "internal/cli/orphans", "internal/cli/output", "internal/cloud", "internal/cloud/checks", "internal/cloud/sdk", "internal/cloud/services", "internal/cluster",
 		"internal/controller/config", "internal/translate/gatewayconfig"}, corePackages...), libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/spf13/"}},

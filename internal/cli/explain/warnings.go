@@ -19,9 +19,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway/status"
 )
 
-// warningDocument is an event of type Warning about an object, or a condition that is not met.
+// warningDocument is an event of type Warning about an object, a condition that is not met, or an advice of a condition.
 type warningDocument struct {
 	// In is "event", or the condition with the parent or listener that has it, such as "listener http condition Accepted".
 	In      string `json:"in"`
@@ -105,7 +106,7 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 }
 
 // unmetConditions returns the conditions in the status of an object, of its parents and of its listeners that are not met:
-// status False, or True for the condition Conflicted.
+// status False, or True for the condition Conflicted. It also returns conditions of listeners that are met with an advice.
 func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -130,7 +131,7 @@ func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	out := []warningDocument{}
 	add := func(prefix string, conditions []metav1.Condition) {
 		for _, c := range conditions {
-			if c.Status == metav1.ConditionFalse && c.Type != "Conflicted" || c.Status == metav1.ConditionTrue && c.Type == "Conflicted" {
+			if c.Status == metav1.ConditionFalse && c.Type != "Conflicted" || c.Status == metav1.ConditionTrue && c.Type == "Conflicted" || status.IsAdvice(c) {
 				out = append(out, warningDocument{In: prefix + "condition " + c.Type, Reason: c.Reason, Message: c.Message, Last: c.LastTransitionTime.UTC().Format(time.RFC3339)})
 			}
 		}
