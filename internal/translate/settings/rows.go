@@ -115,7 +115,7 @@ func parseCapacity(raw string) (map[string]string, error) {
 func listenerRows() []row[Ingress] {
 	const group = "Listeners and TLS"
 	return []row[Ingress]{
-		{holdsMember: true, Row: Row{Group: group, Key: "listen-ports", Type: "json", Default: `[{"HTTP":80}], or [{"HTTPS":443}] with certificate-arn`, Merge: mergeUnion,
+		{holdsMember: true, Row: Row{Group: group, Key: "listen-ports", Type: "json", Default: `[{"HTTP":80}], or [{"HTTPS":443}] with certificate-arn or create-acm-cert`, Merge: mergeUnion,
 			Doc: "Ports that the load balancer listens on for the rules of this Ingress."},
 			read: valueReader(ParseListenPorts, func(in *Ingress) *Opt[[]ListenPort] { return &in.ListenPorts })},
 		{holdsMember: true, Row: Row{Group: group, Key: "ssl-redirect", Type: "int", Merge: mergeOne,
@@ -140,7 +140,7 @@ func listenerRows() []row[Ingress] {
 			Doc: "Attributes of one listener, for example listener-attributes.HTTPS-443."},
 			read: keyedReader(ParseMap, func(in *Ingress) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
 		{Row: Row{Group: group, Key: "create-acm-cert", Type: "bool", Default: "false", Merge: mergeOwn,
-			Doc: "Requests a certificate in ACM for the hosts. For a public certificate, the controller creates the validation records in Route 53."},
+			Doc: "Requests a certificate in ACM for the hosts, with feature gate EnableCertificateManagement. For a public certificate, the controller creates the validation records in Route 53."},
 			read: valueReader(ParseBool, func(in *Ingress) *Opt[bool] { return &in.CreateCertificate })},
 		{Row: Row{Group: group, Key: "acm-pca-arn", Type: "string", Default: "--default-pca-arn", Merge: mergeOwn,
 			Doc: "Private CA that issues the requested certificate."},
