@@ -93,3 +93,16 @@ func TestNamesDependOnOwnerUID(t *testing.T) {
 		t.Errorf("the security group is %+v with and without the uid", owned.SecurityGroups)
 	}
 }
+
+func TestCertificateAuthorityOfMemberHasPrecedence(t *testing.T) {
+	for own, want := range map[string]string{"": "default", "mine": "mine"} {
+		m := newMember("Ingress", "a", func(s *settings.Shared, of func(string) finding.Origin) {
+			s.CreateCertificate, s.CertificateCA = settings.NewOpt(true, of("create-acm-cert")), settings.NewOpt(own, of("acm-pca-arn"))
+		})
+		m.Hosts = []string{"a.example.com"}
+		b := &assemble.Builder{Options: assemble.Options{ManageCertificates: true, DefaultCA: "default"}}
+		if b.RequestCertificate(m); m.Certificate.CA != want {
+			t.Errorf("acm-pca-arn %q: the certificate authority is %q", own, m.Certificate.CA)
+		}
+	}
+}

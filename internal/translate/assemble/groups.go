@@ -39,7 +39,7 @@ type TargetGroups struct {
 	byKey map[TargetGroupKey]*requestedTargetGroup
 }
 
-// requestedTargetGroup is a target group that a rule uses. group is nil if it could not be built.
+// requestedTargetGroup is a target group that a rule uses. targetGroup is nil if it could not be built.
 type requestedTargetGroup struct {
 	key TargetGroupKey
 	// handle is a placeholder for the resource ID in actions. AddToStack replaces it.
