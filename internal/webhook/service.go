@@ -26,7 +26,7 @@ func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 		if err := r.decode(r.Old, old); err != nil {
 			return Answer{}, err
 		}
-		if old.Spec.Type != corev1.ServiceTypeLoadBalancer || !hasClass(old) {
+		if !hasClass(old) {
 			return Answer{}, nil
 		}
 		class = *old.Spec.LoadBalancerClass
