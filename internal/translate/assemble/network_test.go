@@ -39,9 +39,9 @@ func TestHealthChecksOfNetworkLoadBalancers(t *testing.T) {
 	local := model.HealthCheck{Port: "32001", Protocol: "HTTP", Path: "/healthz", HTTPCodes: "200-399", IntervalSeconds: 10, TimeoutSeconds: 6, HealthyThreshold: 2, UnhealthyThreshold: 2}
 	with := func(c model.HealthCheck, change func(*model.HealthCheck)) model.HealthCheck { change(&c); return c }
 	for name, c := range map[string]struct {
-		local, plain bool
-		set          settings.TargetGroup
-		want         model.HealthCheck
+		local, plain, nodePort, gateway bool
+		set                             settings.TargetGroup
+		want                            model.HealthCheck
 	}{
 		"cluster":                 {want: plain},
 		"local":                   {local: true, want: local},
@@ -53,9 +53,20 @@ func TestHealthChecksOfNetworkLoadBalancers(t *testing.T) {
 		"numbers of the annotation": {set: settings.TargetGroup{HealthInterval: numberSetting(30), HealthTimeout: numberSetting(3), HealthyThreshold: numberSetting(5), UnhealthyThreshold: numberSetting(4)}, want: with(plain, func(h *model.HealthCheck) {
 			h.IntervalSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold = 30, 3, 5, 4
 		})},
+		"local, NodePort, Service":          {local: true, nodePort: true, set: settings.TargetGroup{HealthPort: textSetting("9000")}, want: with(plain, func(h *model.HealthCheck) { h.Port = "9000" })},
+		"local, NodePort, Gateway":          {local: true, nodePort: true, gateway: true, set: settings.TargetGroup{HealthPort: textSetting("9000")}, want: with(local, func(h *model.HealthCheck) { h.Port = "9000" })},
+		"local, NodePort, Gateway, no port": {local: true, nodePort: true, gateway: true, want: with(plain, func(h *model.HealthCheck) { h.IntervalSeconds, h.TimeoutSeconds = 15, 5 })},
 	} {
+		svc := serviceWithPort(c.local, 80, 30080, intstr.FromInt32(8080))
+		if c.nodePort {
+			svc.Spec.Type, svc.Spec.HealthCheckNodePort = corev1.ServiceTypeNodePort, 0
+		}
+		kind := model.Service
+		if c.gateway {
+			kind = model.NLBGateway
+		}
 		g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
-			Kind: model.Service, Service: serviceWithPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
+			Kind: kind, Service: svc, Port: intstr.FromInt32(80), Settings: c.set,
 			DefaultType: model.InstanceTargets, Protocol: "TCP", BasicHealthChecks: c.plain,
 		})
 		if len(found) > 0 {

@@ -13,10 +13,11 @@ import (
 )
 
 // hasLocalTrafficPolicy reports whether nodes forward traffic only to pods on the same node (externalTrafficPolicy
-// Local). Then port spec.healthCheckNodePort of each node shows whether the node has a pod of the Service.
+// Local). Then port spec.healthCheckNodePort of each node shows whether the node has a pod of the Service. A Service of type
+// NodePort has no such port: as in aws-load-balancer-controller, it counts only for a Gateway that sets another port.
 func (g *TargetGroup) hasLocalTrafficPolicy(r TargetGroupRequest) bool {
-	return r.Protocol != "" && g.Type == model.InstanceTargets && r.Service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
-		r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	return r.Protocol != "" && g.Type == model.InstanceTargets && r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal &&
+		(r.Service.Spec.Type == corev1.ServiceTypeLoadBalancer || r.Kind.IsGateway() && r.Settings.HealthPort.Set)
 }
 
 // defaultHealthCheckPort returns the port of the health check if no setting sets one.
