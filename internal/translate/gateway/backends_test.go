@@ -119,6 +119,37 @@ func TestTLSPortOfATCPUDPRouteHasItsOwnTargetGroup(t *testing.T) {
 	}
 }
 
+// TestRouteOnTLSListenersOfBothModesHasTwoTargetGroups checks that the listener that passes TLS through forwards to a TCP target
+// group and the other one to a TLS target group, because AWS refuses TLS target groups behind TCP listeners. The lower port has
+// the target group with the usual id. A configured protocol is used for both.
+func TestRouteOnTLSListenersOfBothModesHasTwoTargetGroups(t *testing.T) {
+	const terminate, passthrough = "tls: {mode: Terminate, options: {a: b}}", "tls: {mode: Passthrough}"
+	for name, c := range map[string]struct {
+		lower, upper, config string
+		want                 []string
+	}{
+		"terminates on the lower port": {terminate, passthrough, "", []string{"TLS to TLS true", "TCP to TCP false"}},
+		"terminates on the upper port": {passthrough, terminate, "", []string{"TCP to TCP true", "TLS to TLS false"}},
+		"configured protocol":          {terminate, passthrough, "protocol: TCP", []string{"TLS to TCP true", "TCP to TCP true"}},
+	} {
+		docs := strings.NewReplacer("{name: tcp, protocol: TCP, port: 53}", "{name: a, protocol: TLS, port: 443, "+c.lower+"}, {name: b, protocol: TLS, port: 8443, "+c.upper+"}",
+			"kind: TCPRoute", "kind: TLSRoute").Replace(repeatedBackends)
+		if c.config != "" {
+			docs += "---\napiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {namespace: a, name: web}\nspec: {targetReference: {name: web}, defaultConfiguration: {" + c.config + "}}\n"
+		}
+		f := gateway.New(model.NLBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
+		stack, _ := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), model.StackID{Kind: model.NLBGateway, Namespace: "a", Name: "net"}, nil)
+		var got []string
+		for _, l := range stack.LoadBalancer.Listeners {
+			id := model.ForwardedTargetGroups(l.Default)[0].Group.ID
+			got = append(got, fmt.Sprint(l.Protocol(), " to ", stack.TargetGroup(id).Protocol, " ", id == "a/net:a-r:TLSRoute-a-web:80"))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // TestTagsOfConfigurationsAreLimited checks that the tags of a TargetGroupConfiguration and of a ListenerRuleConfiguration are
 // limited to the number that AWS allows, and that the first tag that is left out is reported.
 func TestTagsOfConfigurationsAreLimited(t *testing.T) {

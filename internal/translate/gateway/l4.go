@@ -20,15 +20,15 @@ type networkListenerBuilder struct{ *translation }
 func (t networkListenerBuilder) networkPorts() []*port {
 	out := t.portsOf(chooseProtocol)
 	t.unservedPorts = map[int][]*port{}
-	t.fixedProtocol, t.firstQUICProtocol = map[int]string{}, map[int]string{}
+	t.fixedProtocol, t.firstPort = map[int]string{}, map[int]*port{}
 	for _, p := range out {
 		t.upgradeToQUIC(p)
 		t.chooseRoute(p)
 		if p.servedRoute < 0 {
 			continue
 		}
-		if _, known := t.firstQUICProtocol[p.servedRoute]; !known {
-			t.firstQUICProtocol[p.servedRoute] = quicProtocol(p)
+		if t.firstPort[p.servedRoute] == nil {
+			t.firstPort[p.servedRoute] = p
 		}
 		// A TCP_UDP target group can be behind a listener of one of the two protocols, but a TCP_UDP listener needs a
 		// target group of both.
@@ -170,7 +170,7 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 			return model.GroupRef{}, false, fault != 0
 		}
 		a.protocol, a.protocolFixed = t.targetProtocol(p, route)
-		if quicProtocol(p) != t.firstQUICProtocol[p.servedRoute] || p.TLS && t.fixedProtocol[p.servedRoute] != "" {
+		if t.needsOwnTargetGroup(p, a) {
 			a.variant = a.protocol
 		}
 		handle, ok := targetGroupBuilder(t).requestTargetGroup(a)
@@ -184,6 +184,14 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 		t.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("network load balancers cannot forward to backends of kind %q", finding.TruncateValue(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
 		return model.GroupRef{}, false, false
 	}
+}
+
+// needsOwnTargetGroup reports whether a port cannot use the target group that the first port of its route uses: one of them is
+// QUIC, the port terminates TLS and the route has a TCP_UDP port, or one terminates TLS for a TLSRoute and the other one does not.
+func (t networkListenerBuilder) needsOwnTargetGroup(p *port, a target) bool {
+	first := t.firstPort[p.servedRoute]
+	return quicProtocol(p) != quicProtocol(first) || p.TLS && t.fixedProtocol[p.servedRoute] != "" ||
+		a.route.Kind == cluster.KindTLSRoute && p.TLS != first.TLS && targetGroupBuilder(t).targetConfiguration(a).Protocol == nil
 }
 
 // targetProtocol returns the protocol of the target groups of a route, and reports whether the listener requires this

@@ -81,9 +81,10 @@ type translation struct {
 	// unservedPorts has, by index of a route in attached.Routes, the ports of a network load balancer that serve another
 	// route instead.
 	unservedPorts map[int][]*port
-	// fixedProtocol has, by index of a route, the protocol of its target groups if its listeners require one.
-	// firstQUICProtocol has the protocol of its first port, if that is QUIC or TCP_QUIC.
-	fixedProtocol, firstQUICProtocol map[int]string
+	// fixedProtocol has, by index of a route, the protocol of its target groups if its listeners require one. firstPort has the
+	// lowest port of a network load balancer that serves the route.
+	fixedProtocol map[int]string
+	firstPort     map[int]*port
 	// refusedSecrets has the references to TLS Secrets that must not be used, although other references to the same Secret
 	// may be used.
 	refusedSecrets map[assemble.TLSSecretUse]bool
