@@ -119,7 +119,7 @@ func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.Targ
 	for _, o := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{
 		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),
 	}) {
-		same := o.UID == b.UID && b.UID != "" || o.Namespace == b.Namespace && o.Name == b.Name
+		same := o.Namespace == b.Namespace && o.Name == b.Name
 		shared := o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup
 		if !same && !shared && o.Spec.TargetGroupARN == b.Spec.TargetGroupARN && out == nil {
 			out = o
