@@ -78,12 +78,20 @@ func TestOnlyRefusalsAreCounted(t *testing.T) {
 	if err := c.Metrics.Register(registry); err != nil {
 		t.Fatal(err)
 	}
+	c.AgentConfigs = agentConfigs{"a": {DataAddress: "no port"}}
 	h := newTestHandler(c)
+	for _, path := range []string{webhook.PathPodAgentByNS, webhook.PathPodAgentByPod} {
+		mustAnswer(t, h, testRequest{Path: path, Operation: admissionv1.Create, Namespace: "a",
+			Object: decodeObject(t, `{metadata: {name: a, labels: {elbv2.k8s.aws/alb-target-control-agent-inject: "true"}}, spec: {}}`)})
+	}
 	for _, class := range []string{"alb", "nginx", "alb"} {
 		mustAnswer(t, h, testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "a",
 			Object: decodeObject(t, "{metadata: {name: a, annotations: {kubernetes.io/ingress.class: "+class+"}}, spec: {}}")})
 	}
 	want := `
+# HELP awslbc_webhook_mutation_failure_total Denied requests of mutating webhooks, by check.
+# TYPE awslbc_webhook_mutation_failure_total counter
+awslbc_webhook_mutation_failure_total{error_category="albTargetControlAgentInjector",webhook_name="/mutate-alb-target-control-namespace-v1-pod"} 2
 # HELP awslbc_webhook_validation_failure_total Denied requests of validating webhooks, by check.
 # TYPE awslbc_webhook_validation_failure_total counter
 awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotationUsage",webhook_name="/validate-networking-v1-ingress"} 2
@@ -140,5 +148,9 @@ func TestRequestsOfUnwatchedNamespacesAreAllowed(t *testing.T) {
 		if a := mustAnswer(t, h, q); !a.Allowed || len(a.Patch) > 0 {
 			t.Errorf("%s: %+v", q.Path, a)
 		}
+	}
+	params := testRequest{Path: webhook.PathIngressClassParams, Operation: admissionv1.Create, Object: decodeObject(t, "{metadata: {name: a}, spec: {inboundCIDRs: [x]}}")}
+	if a := mustAnswer(t, h, params); a.Allowed {
+		t.Error("IngressClassParams, which have no namespace, are not checked")
 	}
 }

@@ -35,8 +35,10 @@ func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 	if n := claim(); n == other || n != 2 {
 		t.Errorf("claimed %d after another claimed %d", n, other)
 	}
-	a.put(workerPath, map[string]any{"metadata": map[string]any{"name": "quic-server-id-worker-tracker"}, "data": map[string]any{"nextWorkerId": "x"}})
-	if _, err := (WorkerNumbers{maps, constantRandom(0)}).Claim(t.Context()); err == nil {
-		t.Error("a number that cannot be parsed is ignored")
+	for _, text := range []string{"x", "-1", "131072"} {
+		a.put(workerPath, map[string]any{"metadata": map[string]any{"name": "quic-server-id-worker-tracker"}, "data": map[string]any{"nextWorkerId": text}})
+		if _, err := (WorkerNumbers{maps, constantRandom(0)}).Claim(t.Context()); err == nil {
+			t.Errorf("%q, which is no worker number, is ignored", text)
+		}
 	}
 }
