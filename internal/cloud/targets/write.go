@@ -44,7 +44,7 @@ func (t TargetGroups) Register(ctx context.Context, arn string, priority binding
 		if sdk.Code(err) == "ValidationError" && strings.Contains(err.Error(), zoneRequiredMessage) {
 			err = errors.Join(bindings.ErrZoneNeeded, err)
 		}
-		return t.forgetAfterFailure(arn, fmt.Errorf("register targets in %s: %w", arn, err))
+		return t.forgetAfterFailure(arn, err)
 	}
 	var registered []*observed.Target
 	for _, add := range targets {

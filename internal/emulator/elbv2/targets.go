@@ -68,7 +68,7 @@ func (s *validation) validateTargets(targets []types.TargetDescription) {
 // checkTargets checks the targets in a request. It returns them without duplicates, in the form in which they are stored.
 func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.TargetGroup, targets []types.TargetDescription) ([]store.Target, error) {
 	var out []store.Target
-	var foreign, stopped []string
+	var foreign, stopped, onlyIPv4 []string
 	for _, d := range targets {
 		t := store.Target{ID: *d.Id, Port: g.Port, Registered: c.Now, QUICServerID: store.Value(d.QuicServerId)}
 		if d.Port != nil {
@@ -91,6 +91,8 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 				foreign = append(foreign, t.ID)
 			} else if p.InstanceState(i) != store.InstanceRunning {
 				stopped = append(stopped, t.ID)
+			} else if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && !hasIPv6Address(p, i) {
+				onlyIPv4 = append(onlyIPv4, t.ID)
 			} else {
 				t.Zone = i.Zone // AWS does not return the zone, but counts targets by zone
 			}
@@ -120,7 +122,16 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 	if len(stopped) > 0 {
 		return nil, store.Errorf(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
 	}
+	if len(onlyIPv4) > 0 {
+		return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3692"), codeTarget, "The following targets cannot be used with this IPv6 target group because of missing primary IPv6 addresses: %s", strings.Join(onlyIPv4, "', '"))
+	}
 	return out, nil
+}
+
+// hasIPv6Address reports whether the first ENI of an instance has an IPv6 address. AWS requires a primary one, which is an
+// IPv6 address that stays assigned to the ENI; the emulator does not distinguish it from others.
+func hasIPv6Address(p *store.Partition, i *store.Instance) bool {
+	return len(i.Interfaces) > 0 && len(p.NetworkInterfaces[i.Interfaces[0]].IPv6) > 0
 }
 
 func checkQUICServerID(g *store.TargetGroup, id string) error {

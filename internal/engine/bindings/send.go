@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -82,8 +84,9 @@ func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list [
 	return p.carryOutWrite(ctx, f, bindingplan.SetRecord{Identities: left})
 }
 
-// register registers endpoints. If AWS refuses a call because of an invalid target, the endpoints are registered in smaller
-// calls. It returns the refusals that the plan already had and the new ones, and whether there are new ones (refused).
+// register registers endpoints. If AWS refuses a call because of invalid targets, the endpoints are registered without the
+// targets that AWS names; if it names none, they are registered in smaller calls. It returns the refusals that the plan already
+// had and the new ones, and whether there are new ones (refused).
 func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan.Register) (a *bindingplan.RegistrationAttempt, refused bool) {
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("apply", start) }()
@@ -133,8 +136,15 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		}
 		half := len(chunk) / 2
 		if class == failure.Invalid && half > 0 {
-			queue = append(queue, chunk[:half], chunk[half:])
-			continue
+			named, others := splitNamed(chunk, err)
+			if len(named) == 0 {
+				queue = append(queue, chunk[:half], chunk[half:])
+				continue
+			}
+			if len(others) > 0 {
+				queue = append(queue, others)
+			}
+			chunk = named
 		}
 		if class == failure.Quota && do.UpToCapacity {
 			if half > 0 {
@@ -143,10 +153,33 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			}
 			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // the target group has no capacity for another target
 		}
-		refuse(chunk, err, fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err))
+		what := chunk[0].ID
+		if more := len(chunk) - 1; more > 0 {
+			what += fmt.Sprintf(" and %d more targets", more)
+		}
+		refuse(chunk, err, fmt.Errorf("register %s in %s: %w", what, arn, err))
 		p.r.memory.note(p.key, noteRefusedEndpoints(a.Refusals[len(a.Refusals)-1]))
 	}
 	return a, refused
+}
+
+// splitNamed returns the endpoints whose IDs the error of AWS names, and the others. An ID must be a whole word of the error,
+// because an address can be the beginning of another one.
+func splitNamed(list []targets.Endpoint, err error) (named, others []targets.Endpoint) {
+	words := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(err.Error(), func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune(".:-", c)
+	}) {
+		words[strings.TrimSuffix(word, ".")] = true
+	}
+	for _, e := range list {
+		if words[e.ID] {
+			named = append(named, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return named, others
 }
 
 // markChanged records that the run has changed AWS.
