@@ -66,7 +66,7 @@ func TestFailedOptionalReadIsRetriedWithBackOff(t *testing.T) {
 }
 
 // TestDeniedEssentialReadFailsTheRun checks that an observation fails if AWS denies an essential read. The denied call is
-// not repeated for a minute.
+// not repeated for durations.NotFoundAge.
 func TestDeniedEssentialReadFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {

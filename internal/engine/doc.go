@@ -29,7 +29,7 @@
 // therefore plans with the held stack and does not repeat the call. Steps that only prepare a refused step, such as an open
 // port, are not repeated with each attempt (prepared.go).
 //
-// A wait has a deadline (plan.Wait). For targets, this is the time of their health checks and two minutes, at most five
+// Most waits have a deadline (plan.Wait). For targets, this is the time of their health checks and two minutes, at most five
 // minutes. Plans do not read the clock: the engine remembers since when a stack waits, and passes the time to the next plan.
 // After the deadline the plan continues as if the wait were over, with the finding WaitExpired. The deletion of a member
 // waits for the removal of its own resources, and never for the health of other members.
