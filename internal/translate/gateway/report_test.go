@@ -335,6 +335,14 @@ spec:
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
+metadata: {namespace: a, name: kinds}
+spec:
+  parentRef: {name: g}
+  listeners:
+  - {name: k1, port: 85, protocol: HTTP, allowedRoutes: {kinds: [{kind: TLSRoute}, {kind: HTTPRoute}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
 metadata: {namespace: b, name: refused}
 spec:
   parentRef: {name: g, namespace: a}
@@ -344,7 +352,7 @@ spec:
 `)
 	s.writeReport()
 	gw := s.getGateway()
-	if got := conditionsText(gw.Status.Conditions); got != "Accepted=True/ListenersNotValid Programmed=True/Programmed" || *gw.Status.AttachedListenerSets != 1 {
+	if got := conditionsText(gw.Status.Conditions); got != "Accepted=True/ListenersNotValid Programmed=True/Programmed" || *gw.Status.AttachedListenerSets != 2 {
 		t.Errorf("conditions %s, %d sets", got, *gw.Status.AttachedListenerSets)
 	}
 	want := map[string]string{
@@ -366,6 +374,7 @@ spec:
 	for _, c := range [][3]string{
 		{"a", "part", "Accepted=True/ListenersNotValid Programmed=True/Programmed 2"},
 		{"a", "void", "Accepted=False/ListenersNotValid Programmed=False/ListenersNotValid 1"},
+		{"a", "kinds", "Accepted=True/ListenersNotValid Programmed=True/Programmed 1"}, // it serves HTTPRoutes
 		{"b", "refused", "Accepted=False/NotAllowed Programmed=False/NotAllowed 0"},
 	} {
 		if got := set(c[0], c[1]); got != c[2] {
@@ -376,7 +385,7 @@ spec:
 		t.Errorf("%d writes in a pass without a change", n)
 	}
 	s.editObject(cluster.KindGatewayClass, "", "alb", `{"spec": {"controllerName": "example.com/other"}}`)
-	if n := s.writeReport(); n != 3 {
+	if n := s.writeReport(); n != 4 {
 		t.Errorf("%d writes for a Gateway that has left", n)
 	}
 	if got := set("a", "part"); got != "Accepted=Unknown/Pending Programmed=Unknown/Pending 0" {

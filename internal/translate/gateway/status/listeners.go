@@ -206,17 +206,21 @@ func (r listenerReport) nothingServedReason() attach.Problem {
 	return attach.Problem{}
 }
 
-// countListeners returns the numbers of valid listeners and of all listeners of a Gateway or a ListenerSet.
-func (r *Status) countListeners(parent finding.Ref) (valid, all int) {
+// countListeners returns how many listeners of a Gateway or a ListenerSet are valid, and how many have a problem. A valid
+// listener has a problem if some of its references cannot be used.
+func (r *Status) countListeners(parent finding.Ref) (valid, faulty int) {
 	for i, l := range r.Attached.Listeners {
-		if l.Parent == parent {
-			all++
-			if r.listeners[i].valid && r.listeners[i].problem() == "" {
-				valid++
-			}
+		if l.Parent != parent {
+			continue
+		}
+		if r.listeners[i].valid {
+			valid++
+		}
+		if r.listeners[i].problem() != "" {
+			faulty++
 		}
 	}
-	return valid, all
+	return valid, faulty
 }
 
 // listenerEntries returns the statuses of the listeners of a Gateway or a ListenerSet.

@@ -64,13 +64,13 @@ func (r *Status) listenerSetConditions(s attach.ListenerSet) []metav1.Condition 
 		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowedMessage)
 	}
 	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAcceptedMessage)
-	valid, all := r.countListeners(cluster.RefOf(s.Object))
+	valid, faulty := r.countListeners(cluster.RefOf(s.Object))
 	lb, live := r.liveLoadBalancer()
 	ready := live && lb.Active || !live && r.isProgrammed() && r.Outcome.Err != nil
 	switch {
 	case valid == 0:
 		out[0] = newCondition(gwv1.ListenerSetConditionAccepted, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalidMessage, generation)
-	case valid < all:
+	case faulty > 0:
 		out[0] = newCondition(gwv1.ListenerSetConditionAccepted, metav1.ConditionTrue, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalidMessage, generation)
 	}
 	switch {
