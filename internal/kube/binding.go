@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
@@ -122,7 +123,11 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 				rule.SecurityGroups = append(rule.SecurityGroups, p.SecurityGroup.GroupID)
 			}
 			if p.IPBlock != nil {
-				rule.CIDRs = append(rule.CIDRs, p.IPBlock.CIDR)
+				cidr := p.IPBlock.CIDR
+				if c, err := network.CanonicalCIDR(cidr); err == nil {
+					cidr = c // aws-load-balancer-controller writes ranges as users do
+				}
+				rule.CIDRs = append(rule.CIDRs, cidr)
 			}
 		}
 		for _, p := range r.Ports {

@@ -197,6 +197,20 @@ func TestBindingIsWrittenAndReadBack(t *testing.T) {
 	}
 }
 
+// TestRangesOfBindingsAreReadInCanonicalForm checks that a binding with the ranges of aws-load-balancer-controller, which are
+// written as users write them, does not differ from the desired one.
+func TestRangesOfBindingsAreReadInCanonicalForm(t *testing.T) {
+	c, _ := newTestCluster(t)
+	put, known := bindingStep()
+	put.Binding.Networking[0].From = []model.Peer{{CIDR: "10.1.2.3/16"}, {CIDR: "2001:DB8::1/32"}, {CIDR: "no range"}}
+	if err := applyStep(t, c, put, known); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"10.1.0.0/16", "2001:db8::/32", "no range"}, c.Bindings(c.View(), shopWebStack)[0].Networking[0].CIDRs); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestBindingOfAnotherTargetGroupIsNotChanged(t *testing.T) {
 	c, m := newTestCluster(t)
 	put, known := bindingStep()
