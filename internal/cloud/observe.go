@@ -3,9 +3,11 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/apply"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
@@ -51,7 +53,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	switch q := q.(type) {
 	case model.AskLoadBalancers:
-		out.Facts.Endpoints[q.Key()], err = c.accelerators.FindEndpointLoadBalancers(ctx, q)
+		out.Facts.Endpoints[q.Key()], err = c.findEndpointLoadBalancers(ctx, q)
 	case model.AskAcceleratorsOf:
 		out.Facts.Accelerators[q.ARN], err = c.accelerators.AcceleratorsWithEndpoint(ctx, q.ARN)
 	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
@@ -60,6 +62,19 @@ func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *obser
 		err = c.facts.Answer(ctx, id, out, q, since)
 	}
 	return err
+}
+
+// findEndpointLoadBalancers returns the load balancers that q selects as possible endpoints. If q names a load balancer that is
+// not in the inventory, it reads the inventory again, because others may have created the load balancer since.
+func (c *Cloud) findEndpointLoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
+	found, err := c.accelerators.FindEndpointLoadBalancers(ctx, q)
+	if len(found) > 0 || err != nil || q.DNSName == "" && !strings.Contains(q.ARN, ":elasticloadbalancing:"+c.client.Config.Region+":") {
+		return found, err
+	}
+	if err := c.reader.RefreshLoadBalancers(ctx, c.client.EarliestReadTime(durations.EditableFactAge)); err != nil {
+		return nil, err
+	}
+	return c.accelerators.FindEndpointLoadBalancers(ctx, q)
 }
 
 // Apply implements engine.Cloud. Each step is one mutating call, or two if AWS has no single call for the change. The result

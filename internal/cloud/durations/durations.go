@@ -27,7 +27,7 @@ const (
 	// cached if many names do not exist. Each of these names costs a call.
 	NotFoundAgePerName = 2 * time.Second
 	// EditableFactAge is for resources that users sometimes change and for whose change a plan waits, such as hosted zones,
-	// imported certificates and a shared VPC.
+	// imported certificates, a shared VPC and load balancers of others.
 	EditableFactAge = 5 * time.Minute
 	// RarelyChangedAge is for facts that hardly ever change and for which no plan waits, such as tags, trust stores and the
 	// CIDR ranges of a VPC.

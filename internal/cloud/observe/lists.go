@@ -51,6 +51,20 @@ func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Fault
 			return fmt.Errorf("list %s: %w", l.key, err)
 		}
 	}
+	return r.readMissingTags(ctx)
+}
+
+// RefreshLoadBalancers reads the load balancers of the region with their tags, unless they are fresh and were not read before
+// since.
+func (r *Reader) RefreshLoadBalancers(ctx context.Context, since time.Time) error {
+	if err := r.refreshList(ctx, r.loadBalancerListing(), since); err != nil {
+		return err
+	}
+	return r.readMissingTags(ctx)
+}
+
+// readMissingTags reads the tags of listed resources whose tags are not known.
+func (r *Reader) readMissingTags(ctx context.Context) error {
 	if len(r.Tags.TagsToRead()) == 0 {
 		return nil
 	}
@@ -71,13 +85,17 @@ type listing struct {
 	read func(ctx context.Context, since time.Time) error // resumes an interrupted read, unless that read began before since
 }
 
+func (r *Reader) loadBalancerListing() listing {
+	return listing{inventory.LoadBalancerList, r.ReadEssential, r.listLoadBalancers}
+}
+
 func (r *Reader) targetGroupListing() listing {
 	return listing{inventory.TargetGroupList, r.ReadEssential, r.listTargetGroups}
 }
 
 // listings returns the lists that the configuration needs. The tags come last, because they are entered into the other lists.
 func (r *Reader) listings() []listing {
-	out := []listing{{inventory.LoadBalancerList, r.ReadEssential, r.listLoadBalancers}, r.targetGroupListing(), {inventory.SecurityGroupList, r.ReadOptional, r.listSecurityGroups}}
+	out := []listing{r.loadBalancerListing(), r.targetGroupListing(), {inventory.SecurityGroupList, r.ReadOptional, r.listSecurityGroups}}
 	if r.Config.TaggingAPI {
 		out = append(out, listing{inventory.TaggedList, r.ReadOptional, r.Tags.listTagged})
 	}

@@ -292,3 +292,30 @@ spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port
 		}
 	})
 }
+
+// TestNewLoadBalancerOfAnotherControllerIsFound checks that the load balancer of an object of another controller becomes an
+// endpoint soon after its status shows it, although the controller does not know the load balancer yet.
+func TestNewLoadBalancerOfAnotherControllerIsFound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newAcceleratorHarness(t, Options{})
+		r.Apply(edgeNamespace, `
+apiVersion: v1
+kind: Service
+metadata: {name: theirs, namespace: edge}
+spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port: 80}]}
+`, accelerator("edge", "front", listenerTo(`{type: Service, name: theirs}`)))
+		r.Settle(10 * time.Minute)
+		made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
+			Name: aws.String("theirs"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Subnets: r.Seeded.Public[:2],
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeStatusHostname(r, cluster.KindService, "edge", "theirs", *made.LoadBalancers[0].DNSName)
+		r.Settle(5 * time.Minute)
+		if got := acceleratorEndpoints(r); len(got) != 1 {
+			t.Errorf("endpoints %v, events %v", got, eventsOf(r, "edge", "front"))
+		}
+	})
+}

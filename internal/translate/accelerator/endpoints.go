@@ -278,6 +278,7 @@ func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint
 		x.ID = q.Key()
 		return []model.Endpoint{x}
 	case lb == nil, lb.Cluster && !servesObject(*lb, ref), !lb.Cluster && !rightsChecker(t).admitsUnmanaged(lb.ARN):
+		t.accelerator.Pending = true // the load balancer may be created later
 		// The message does not reveal whether there is such a load balancer.
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s does not belong to a load balancer that may be an endpoint", finding.TruncateValue(shown), ref), "check which controller writes the status of that object")
 		return nil
