@@ -123,7 +123,7 @@ func checkConditionMembers(c types.RuleCondition, field string) error {
 	top := len(c.Values) > 0 || len(c.RegexValues) > 0
 	switch {
 	case top && configs[field]:
-		return validationError(store.Unproven, "You cannot provide both Values and '%s' for a condition of type '%s'", conditionConfigName(field), field)
+		return validationError(store.Quoted("aws-controllers-k8s/community#2759"), "You cannot provide both Values and '%s' for a condition of type '%s'", conditionConfigName(field), field)
 	case !top && !configs[field] && legacy:
 		return validationError(store.Unproven, "For conditions of type '%s', you must specify the following fields: 'Values or RegexValues or %s'", field, conditionConfigName(field))
 	case !configs[field] && !legacy:
@@ -248,7 +248,7 @@ func checkValueLength(field, v string, limit int) error {
 }
 
 func badCharacterError(v string) error {
-	return validationError(store.Unproven, "Condition value '%s' contains a character that is not valid", v)
+	return validationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#2561"), "Condition value '%s' contains a character that is not valid", v)
 }
 
 // checkHostValue checks a value of a host-header condition. It must contain a dot, and only letters or wildcards after the

@@ -66,7 +66,7 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 		a, refusal := p.AssociateAddress(z.Allocation, eni.ID)
 		if refusal != nil {
 			p.DeleteServiceENI(eni.ID, 0)
-			return store.Errorf(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#15031"), codeInUse, "The allocation IDs are not available for use")
 		}
 		z.PublicIP = a.PublicIP.String()
 	}

@@ -157,7 +157,7 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 		}
 		ours := slices.ContainsFunc(lb.Zones, func(have store.LoadBalancerZone) bool { return have.ENI != "" && have.Allocation == z.Allocation })
 		if seen[z.Allocation] || a.AssociationID != "" && !ours {
-			return store.Errorf(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#15031"), codeInUse, "The allocation IDs are not available for use")
 		}
 		seen[z.Allocation] = true
 	}
@@ -264,7 +264,8 @@ func (s *loadBalancers) checkZoneChanges(lb *store.LoadBalancer, zones []store.L
 				continue
 			}
 			if have.Subnet != z.Subnet {
-				return configurationError(store.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
+				return configurationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#4171"),
+					"You cannot specify an additional subnet from an Availability Zone that is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' is already associated with the load balancer.", z.Zone, z.Subnet)
 			}
 			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 ||
 				z.IPv6 != "" && have.IPv6 != "" && have.IPv6 != z.IPv6 {

@@ -157,7 +157,7 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 	_, err := set(types.SubnetMapping{SubnetId: &r.subnets[0], AllocationId: second.AllocationId})
 	checkError(t, err, "InvalidConfigurationRequest", "cannot be changed")
 	_, err = set(types.SubnetMapping{SubnetId: &twin, AllocationId: second.AllocationId})
-	checkError(t, err, "InvalidConfigurationRequest", "cannot be replaced")
+	checkError(t, err, "InvalidConfigurationRequest", "already associated with the load balancer")
 	_, err = set(have, types.SubnetMapping{SubnetId: &r.subnets[1]})
 	checkError(t, err, "InvalidConfigurationRequest", "for all subnets or for none")
 	out := must(set(have, types.SubnetMapping{SubnetId: &r.subnets[1], AllocationId: second.AllocationId}))(t)

@@ -84,7 +84,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 		switch g.Type {
 		case types.TargetTypeEnumInstance:
 			if !instanceIDPattern.MatchString(t.ID) {
-				return nil, validationError(store.Unproven, "Instance ID '%s' is not valid", t.ID)
+				return nil, validationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3668"), "Instance ID '%s' is not valid", t.ID)
 			}
 			i := p.Instances[t.ID]
 			if i == nil || i.VPCID != g.VPC {
@@ -174,7 +174,7 @@ func checkIPTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (a
 		if v6 {
 			family = "IPv6"
 		}
-		return "", "", validationError(store.Unproven, "The IP address '%s' is not a valid %s address", id, family)
+		return "", "", validationError(store.Quoted("ansible-collections/community.aws#1441"), "The IP address '%s' is not a valid %s address", id, family)
 	}
 	vpc := p.VPCs[g.VPC]
 	if vpc != nil && vpc.Contains(netip.PrefixFrom(a, a.BitLen())) {
@@ -275,10 +275,10 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 	}
 	for _, d := range in.Targets {
 		if g.Type == types.TargetTypeEnumInstance && !instanceIDPattern.MatchString(*d.Id) {
-			return nil, validationError(store.Unproven, "Instance ID '%s' is not valid", *d.Id)
+			return nil, validationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3668"), "Instance ID '%s' is not valid", *d.Id)
 		}
 		if _, err := netip.ParseAddr(*d.Id); g.Type == types.TargetTypeEnumIp && err != nil {
-			return nil, validationError(store.Unproven, "The IP address '%s' is not a valid IPv4 address", *d.Id)
+			return nil, validationError(store.Quoted("ansible-collections/community.aws#1441"), "The IP address '%s' is not a valid IPv4 address", *d.Id)
 		}
 	}
 	p.RemoveEndedTargets(g, c.Now)
