@@ -54,6 +54,7 @@ func attributesSetting(of plan.Address, prefix string) string {
 // AcceleratorSetting returns the setting of a new accelerator that the AWS message words (in lower case) is about; "" if the
 // message names no setting.
 func AcceleratorSetting(words string) string {
+	words = withoutQuotes(words)
 	switch {
 	case strings.Contains(words, "tag"):
 		return "tags"
@@ -67,12 +68,17 @@ func AcceleratorSetting(words string) string {
 	return ""
 }
 
-// loadBalancerSetting returns the setting of a new load balancer that the AWS message words (in lower case) is about, and
-// its value if the step contains it. prefix is "frontend-nlb-" for a frontend NLB, and otherwise empty.
-func loadBalancerSetting(do plan.CreateLoadBalancer, prefix, words string) (setting, value string) {
+// withoutQuotes returns an AWS message without the quoted values in it. The name of a setting may be a part of a value, such as
+// "tag" of the load balancer name "staging".
+func withoutQuotes(message string) string { return quotedText.ReplaceAllString(message, "") }
+
+// loadBalancerSetting returns the setting of a new load balancer that an AWS message (in lower case) is about, and its value
+// if the step contains it. prefix is "frontend-nlb-" for a frontend NLB, and otherwise empty.
+func loadBalancerSetting(do plan.CreateLoadBalancer, prefix, message string) (setting, value string) {
+	words := withoutQuotes(message)
 	switch {
 	case strings.Contains(words, "tag"):
-		return prefix + "tags", namedEntry(do.Tags, words)
+		return prefix + "tags", namedEntry(do.Tags, message)
 	case strings.Contains(words, "security group"):
 		return prefix + "security-groups", ""
 	case strings.Contains(words, "allocation") || strings.Contains(words, "elastic ip"):

@@ -135,7 +135,7 @@ func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value s
 		if setting, value = healthCheckSetting(do.Group.HealthCheck, words); setting != "" {
 			return prefix + setting, value
 		}
-		if strings.Contains(words, "tag") {
+		if strings.Contains(withoutQuotes(words), "tag") {
 			return prefix + "tags", namedEntry(do.Tags, words)
 		}
 	case plan.SetHealthCheck:
