@@ -78,10 +78,14 @@ func (lr *Resolver) reportMissingCertificate(w model.Listener, live *observed.Li
 	if len(blocked) > 0 || len(lr.Plan.Questions) > 0 || len(w.Members) == 0 {
 		return
 	}
+	addHost := "add a host to the rules"
+	if lr.Want.ID.Kind.IsGateway() {
+		addHost = "set a hostname of the listener or of a route"
+	}
 	lr.Findings.Add(finding.Finding{
 		Object: w.Members[0], Field: naming.SettingName(lr.Want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
-		Message: fmt.Sprintf("port %d serves %s, but no certificate is set and no rule has a host for which one could be found; %s", w.Port, w.Protocol(), certificates.MissingCertificateText(w, live, false)),
-		Fix:     certificates.CertificateSourceText(lr.Want.ID, w.TLS) + ", or add a host to the rules", Blocks: finding.BlocksMember, Port: w.Port,
+		Message: fmt.Sprintf("port %d serves %s, but no certificate is set, and no host for which one could be found; %s", w.Port, w.Protocol(), certificates.MissingCertificateText(w, live, false)),
+		Fix:     certificates.CertificateSourceText(lr.Want.ID, w.TLS) + ", or " + addHost, Blocks: finding.BlocksMember, Port: w.Port,
 	})
 }
 

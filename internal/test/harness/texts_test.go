@@ -28,7 +28,7 @@ func TestHostWithoutCertificateIsReportedWithItsField(t *testing.T) {
 		"of a live listener": {true, nowhere(webIngress(https, "/=web")),
 			`CertificateNotFound: spec.rules[0].host: no issued certificate in ACM covers host "shop.nowhere.test"; the listener on port 443 keeps the current certificates of this object; request one in ACM, or set the certificate-arn annotation`},
 		"no host at all": {false, strings.Replace(webIngress(https, "/=web"), "  - host: shop.example.com\n    http:", "  - http:", 1),
-			`CertificateMissing: certificate-arn: port 443 serves HTTPS, but no certificate is set and no rule has a host for which one could be found; the listener of port 443 is not created; set the certificate-arn annotation, or add a host to the rules`},
+			`CertificateMissing: certificate-arn: port 443 serves HTTPS, but no certificate is set, and no host for which one could be found; the listener of port 443 is not created; set the certificate-arn annotation, or add a host to the rules`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
