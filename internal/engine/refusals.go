@@ -84,9 +84,9 @@ func backOff(f FailedStep, streak int) time.Duration {
 	first, most := durations.FirstBackOff, durations.LongestBackOff
 	switch f.Class {
 	case failure.InUse, failure.NotReady:
-		first, most = durations.RecheckInterval, durations.DeniedWait
+		first, most = durations.RecheckInterval, durations.LongestTransientBackOff
 	case failure.Unknown:
-		first, most = durations.ShortestInterval, durations.DeniedWait
+		first, most = durations.ShortestInterval, durations.LongestTransientBackOff
 	case failure.Gone, failure.Conflict:
 		first = durations.MissingWait
 	}

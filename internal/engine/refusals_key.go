@@ -153,7 +153,7 @@ func (sc scope) maxTokens() float64 {
 // refillInterval returns the time in which the token bucket of the scope gains one token.
 func (sc scope) refillInterval() time.Duration {
 	if sc.closes {
-		return durations.DeniedWait
+		return durations.LongestTransientBackOff
 	}
 	return durations.ShortWait
 }

@@ -91,7 +91,7 @@ func (c *Zones) readHostedZones(ctx context.Context) (out observed.HostedZones, 
 // deniedFault returns the fault of the last denied change of a record in a hosted zone, or nil if AWS denied no change in the
 // last minutes. The caller holds the lock of the cache.
 func (c *Zones) deniedFault(zone string) *observed.Fault {
-	if d := c.deniedChanges[zone]; c.IsYounger(d.at, durations.LastRetry) {
+	if d := c.deniedChanges[zone]; c.IsYounger(d.at, durations.LongestReadBackOff) {
 		return d.fault
 	}
 	return nil
@@ -165,7 +165,7 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 		fault := sdk.NewFault(err)
 		fault.Message += " for hosted zone " + r.Zone
 		c.WithLock(func() {
-			cache.Put(c.deniedChanges, r.Zone, deniedChange{&fault, c.Config.Clock.Now()}, func(old deniedChange) bool { return !c.IsYounger(old.at, durations.LastRetry) })
+			cache.Put(c.deniedChanges, r.Zone, deniedChange{&fault, c.Config.Clock.Now()}, func(old deniedChange) bool { return !c.IsYounger(old.at, durations.LongestReadBackOff) })
 		})
 		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case failure.Gone:

@@ -67,9 +67,9 @@ const (
 	CallDeadline = time.Minute
 	// FirstRetry is the back-off after the first failure of a read.
 	FirstRetry = 5 * time.Second
-	// LastRetry is the longest back-off of reads, and the longest time for which the calls of a tenant are postponed. It is
+	// LongestReadBackOff is the longest back-off of reads, and the longest time for which the calls of a tenant are postponed. It is
 	// less than the five minutes after which a plan repeats a denied read.
-	LastRetry = 4 * time.Minute
+	LongestReadBackOff = 4 * time.Minute
 )
 
 // The periods of drift checks, if their share of calls suffices. Both are shorter than the documented periods of 5 and 15

@@ -195,7 +195,7 @@ func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, call
 	for _, b := range buckets {
 		each = max(each, time.Duration(float64(time.Second)/b.rate()))
 	}
-	l.nextEligibleAt[tenant] = now.Add(min(l.chargedTimeLeft(tenant, now)+time.Duration(calls)*each, durations.LastRetry))
+	l.nextEligibleAt[tenant] = now.Add(min(l.chargedTimeLeft(tenant, now)+time.Duration(calls)*each, durations.LongestReadBackOff))
 }
 
 // dequeue removes a call from the queue. The caller holds the lock.

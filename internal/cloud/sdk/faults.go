@@ -164,7 +164,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		if f.Reason == finding.AccessDenied {
 			wait = durations.SettleWindow // a change of the IAM policy is unlikely to take effect sooner
 		}
-		f.RetryAfter = min(wait<<min(e.failures, 10), durations.LastRetry)
+		f.RetryAfter = min(wait<<min(e.failures, 10), durations.LongestReadBackOff)
 		if now.Sub(e.failedSince) < unreportedTimes[ClassOf(err)] {
 			f.Message = ""
 		}

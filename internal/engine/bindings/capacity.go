@@ -31,7 +31,7 @@ func noteRegisterCall(arn string, n int, err error, full bool) note {
 	return func(e entry, at moment) entry {
 		switch c := &e.capacityRefusal; {
 		case full:
-			*c = capacityRefusal{arn: arn, refusedCount: n, err: err, retryAt: at.now.Add(durations.DeniedWait)}
+			*c = capacityRefusal{arn: arn, refusedCount: n, err: err, retryAt: at.now.Add(durations.LongestTransientBackOff)}
 		case err == nil && c.arn == arn:
 			c.refusedCount = max(1, c.refusedCount-n)
 		}

@@ -188,7 +188,7 @@ func noteZonesRequired(e entry, at moment) entry {
 // noteWaitingForServices records that a run may have to wait for the Services of other bindings. A wait that began more than
 // five minutes ago begins again.
 func noteWaitingForServices(e entry, at moment) entry {
-	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.DeniedWait {
+	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.LongestTransientBackOff {
 		e.waitingSince = at.now
 	}
 	return e

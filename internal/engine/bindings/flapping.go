@@ -23,7 +23,7 @@ var reregistrationBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durat
 func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	out := flappingTargets{}
 	for id, streak := range f {
-		if !reregistrationBackOff.HasEnded(streak, now) || reregistrationBackOff.Delays(streak) && now.Sub(streak.LastWrite) <= durations.DeniedWait {
+		if !reregistrationBackOff.HasEnded(streak, now) || reregistrationBackOff.Delays(streak) && now.Sub(streak.LastWrite) <= durations.LongestTransientBackOff {
 			out[id] = streak
 		}
 	}

@@ -178,7 +178,7 @@ func TestRefusedTargetsBackOff(t *testing.T) {
 	}{
 		"once":                          {[]note{again}, durations.Requeue},
 		"three times":                   {[]note{again, again, again}, 4 * durations.Requeue},
-		"up to a limit":                 {slices.Repeat([]note{again}, 20), durations.DeniedWait},
+		"up to a limit":                 {slices.Repeat([]note{again}, 20), durations.LongestTransientBackOff},
 		"for want of permission":        {[]note{refusalNote(failure.Denied, 1)}, durations.Requeue},
 		"what may pass is not counted":  {[]note{refusalNote(failure.Throttled, 1)}, 0},
 		"with another, which is wanted": {[]note{refusalNote(failure.Invalid, 1, 2), noteRetainedRefusals(endpoints(1)), again}, 2 * durations.Requeue},
@@ -208,7 +208,7 @@ func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
 		"as many as do not fit besides": {[]note{full, noteRegisterCall("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
 		"none fits besides":             {[]note{full, noteRegisterCall("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
 		"once targets have left":        {[]note{full, noteDeregistered(firstBinding, nil)}, "arn/a", 100, 0, true},
-		"after a while":                 {[]note{full}, "arn/a", 100, durations.DeniedWait, true},
+		"after a while":                 {[]note{full}, "arn/a", 100, durations.LongestTransientBackOff, true},
 		"a call that failed otherwise":  {[]note{noteRegisterCall("arn/a", 100, errRefused, false)}, "arn/a", 100, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func noteRefusedEndpoints(x bindingplan.Refusal) note {
 // nextRefusalDelay returns the back-off after a further refusal. last is the back-off after the previous one; 0 if there was
 // none.
 func nextRefusalDelay(last time.Duration) time.Duration {
-	return min(max(2*last, durations.Requeue), durations.DeniedWait)
+	return min(max(2*last, durations.Requeue), durations.LongestTransientBackOff)
 }
 
 // noteRetainedRefusals returns a note that removes the refusals of all endpoints except for the given ones.

@@ -83,7 +83,7 @@ func (f decayingCount) addOne(now time.Time) decayingCount {
 // limits returns the maximum number of imports in a budget, and the time in which the budget gains one import.
 func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	if b.owner != (importOwner{}) {
-		return ownerImportsAtOnce, durations.DeniedWait
+		return ownerImportsAtOnce, durations.LongestTransientBackOff
 	}
 	return importsAtOnce, durations.ImportInterval
 }
@@ -172,7 +172,7 @@ func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan
 			over := spent.spentAt(b, now) + 1 - most
 			pause.UsualDuration = max(pause.UsualDuration, time.Duration(over*float64(every)))
 			if b.owner == (importOwner{}) && !spent.at.IsZero() {
-				pause.DurationIfExpiring = max(pause.DurationIfExpiring, durations.DeniedWait-now.Sub(spent.at))
+				pause.DurationIfExpiring = max(pause.DurationIfExpiring, durations.LongestTransientBackOff-now.Sub(spent.at))
 			}
 		}
 		if pause.UsualDuration > 0 {

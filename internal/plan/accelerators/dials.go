@@ -34,7 +34,7 @@ func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, l
 	}
 	if to < is {
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // other clusters may change these dials
-		m.RetryWithin(durations.DeniedWait)
+		m.RetryWithin(durations.LongestTransientBackOff)
 	}
 	switch step := float64(w.DialRule.Step); {
 	case !slices.ContainsFunc(others, hasFullDial) || is > float64(w.Dial):

@@ -208,11 +208,11 @@ func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.A
 	case "":
 		f.Reason = finding.ServiceUnavailable
 	case finding.AccessDenied:
-		f.Fix, f.Severity, again = draft.FaultFix(fault), finding.Error, durations.DeniedWait
+		f.Fix, f.Severity, again = draft.FaultFix(fault), finding.Error, durations.LongestTransientBackOff
 	case finding.WebACLNotFound:
 		f.Fix, f.Severity, again = "correct the name, or create the web ACL", finding.Error, durations.MissingWait
 	default:
-		again = durations.DeniedWait
+		again = durations.LongestTransientBackOff
 	}
 	if fault.RetryAfter > 0 {
 		again = fault.RetryAfter

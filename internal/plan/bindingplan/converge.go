@@ -64,7 +64,7 @@ func (p *planner) converge() {
 		if o := p.Conflict.PrecedingBinding; o != nil { // the deletion of that binding triggers a run
 			p.WatchedObjects = append(p.WatchedObjects, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
-		p.requeueAfter(durations.DeniedWait, "")
+		p.requeueAfter(durations.LongestTransientBackOff, "")
 		p.stopWithFindings(p.Conflict.finding(p.CompletedBinding))
 	case p.Resolution.BackendMissing:
 		p.removeForMissingBackend()

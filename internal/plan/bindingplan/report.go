@@ -244,10 +244,10 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	r.requeueIf(len(rules.PendingENIFindings) > 0, durations.FirstPoll, "AWS does not return the ENI of an endpoint yet")
 	r.requeueIf(!rules.AllRulesExist && !rules.Faulty || rules.OtherRulesMissing, r.Options.Requeue, "some security group rules are missing")
 	r.requeueIf(len(m.OverCapacity) > 0, r.Options.Requeue, "the target group has no capacity")
-	r.requeueIf(rules.Faulty, durations.DeniedWait, "")
+	r.requeueIf(rules.Faulty, durations.LongestTransientBackOff, "")
 	r.requeueIf(waiting > noWaitingPod, r.Options.pollInterval(waiting), waitingPodsReason)
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
-	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
+	r.requeueIf(idle, durations.LongestTransientBackOff, "pods wait for a load balancer that uses their targets")
 	r.requeueIf(len(m.retainedTargets) > 0, durations.RecheckInterval, "old targets are retained until the first health checks of new targets finish")
 	if r.CallPostponed || !rules.AllRulesExist || len(m.OverCapacity) > 0 || waiting > noWaitingPod || idle || len(m.retainedTargets) > 0 || !m.delayed.isEmpty() || r.Resolution.ViewInconsistent {
 		return
@@ -273,13 +273,13 @@ func (r *reporter) endAfterAttempt(f Failure, a *RegistrationAttempt) {
 		r.endWithEvent(f.Err, reasonFailedReconcile, "Failed reconcile due to ")
 		return
 	}
-	r.RetryAfter, r.Why = durations.DeniedWait, ""
+	r.RetryAfter, r.Why = durations.LongestTransientBackOff, ""
 	if a != nil && a.RetryIn > 0 {
 		r.requeueAfter(a.RetryIn, "the registration of a refused target is retried")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
 		switch age := r.Now.Sub(r.StoredBinding.CreationTimestamp.Time); {
-		case age < durations.DeniedWait:
+		case age < durations.LongestTransientBackOff:
 			r.RetryAfter = r.Options.Requeue // AWS may not return a new target group yet
 		case age < durations.StableFactAge:
 			r.RetryAfter = durations.MissingWait

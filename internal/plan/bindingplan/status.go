@@ -37,7 +37,7 @@ func (r *reporter) setStatus(reason string, observed bool) {
 	if !changed {
 		return
 	}
-	if s.OnlyTextChanges = s.ReconciledGeneration == nil && hasSameFault(b.Status.Conditions, c); s.OnlyTextChanges && r.Now.Sub(r.Memory.FaultTextReportedAt) < durations.DeniedWait {
+	if s.OnlyTextChanges = s.ReconciledGeneration == nil && hasSameFault(b.Status.Conditions, c); s.OnlyTextChanges && r.Now.Sub(r.Memory.FaultTextReportedAt) < durations.LongestTransientBackOff {
 		// Each write triggers another run, so that two alternating texts would cause endless runs.
 		return
 	}

@@ -34,9 +34,9 @@ const (
 	// create, in AWS or in Kubernetes: an object without a controller, endpoints, a deleted binding. It is also the
 	// interval for changes that take minutes.
 	MissingWait = time.Minute
-	// DeniedWait is the interval after a denied call, and the longest back-off of failures that may be temporary. The
-	// budgets of refused calls, and of imports for which a listener waits, grow by one in each such interval.
-	DeniedWait = 5 * time.Minute
+	// LongestTransientBackOff is the longest back-off of failures that may be temporary, and the interval after a denied call.
+	// The budgets of refused calls, and of imports for which a listener waits, grow by one in each such interval.
+	LongestTransientBackOff = 5 * time.Minute
 	// LongestBackOff is the longest back-off of a change that AWS refuses repeatedly. It is also the time before the expiry of
 	// a certificate at which the renewed certificate is imported even if the limit of imports is reached.
 	LongestBackOff = 15 * time.Minute
