@@ -49,7 +49,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			p.markChanged()
 			p.r.memory.note(p.key, noteDeregistered(f.CompletedBinding, chunk))
 			p.r.noteChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
-			p.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
+			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
 			if err := p.removeFromRecord(ctx, f, chunk); err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.out.RegisteredAt = p.r.Clock.Now()
 			p.r.memory.note(p.key, noteRegistered(f.CompletedBinding, chunk))
 			p.r.noteChange(TargetsRegistered, arn, textsOf(chunk, targets.Endpoint.Identity))
-			p.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.Endpoint.Identity))
+			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.Endpoint.Identity))
 			continue
 		}
 		class := p.r.Cloud.Class(err)

@@ -77,16 +77,16 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	return nil
 }
 
-// reportRestored reports the drift of the targets with these identities, which the run has just restored.
-func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
+// reportRestored reports the drift of the targets with these identities, which a run of the binding has just restored.
+func (r *Reconciler) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
 	canonical := textsOf(identities, targets.CanonicalIdentity)
 	var d targetDrift
-	p.r.memory.noteIfKnown(p.key, func(e entry, _ moment) entry {
+	r.memory.noteIfKnown(Key{Namespace: b.Namespace, Name: b.Name}, func(e entry, _ moment) entry {
 		d, e.registration.drift = e.registration.drift.split(canonical)
 		return e
 	})
 	if !d.isEmpty() {
-		_ = p.r.reportDrift(ctx, b, d) // the run is not repeated because of an event that cannot be written
+		_ = r.reportDrift(ctx, b, d) // the run is not repeated because of an event that cannot be written
 	}
 }
 

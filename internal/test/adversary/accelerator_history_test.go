@@ -286,7 +286,7 @@ func (w *acceleratorTestCluster) accelerators() (out []*emulated.Accelerator) {
 	return out
 }
 
-// acceleratorText returns all properties of an accelerator that must not change.
+// acceleratorText returns all properties of an accelerator that must not change. The order of endpoints has no meaning.
 func acceleratorText(a *emulated.Accelerator) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.ARN, a.Name, a.Addressing, a.Enabled, a.IPv4, a.IPv6, a.Tags)
@@ -294,9 +294,12 @@ func acceleratorText(a *emulated.Accelerator) string {
 		fmt.Fprintln(&b, l.ARN, l.Protocol, l.Ranges, l.Affinity)
 		for _, g := range l.Groups {
 			fmt.Fprintln(&b, g.ARN, g.Region, g.Dial, g.Overrides)
+			var endpoints []string
 			for _, e := range g.Endpoints {
-				fmt.Fprintln(&b, e.ID, e.Weight, e.PreserveClient)
+				endpoints = append(endpoints, fmt.Sprintln(e.ID, e.Weight, e.PreserveClient))
 			}
+			slices.Sort(endpoints)
+			b.WriteString(strings.Join(endpoints, ""))
 		}
 	}
 	return b.String()
