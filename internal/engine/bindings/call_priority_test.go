@@ -16,10 +16,11 @@ import (
 )
 
 // postponingAWS is a fakeAWS that postpones deregistrations while postpones is set, as if its rate limiter did not admit
-// them.
+// them. The first admitted calls are not postponed.
 type postponingAWS struct {
 	*fakeAWS
 	postpones bool
+	admitted  int
 	priority  bindings.CallPriority // priority of the last call of Deregister
 }
 
@@ -27,7 +28,7 @@ func (b *postponingAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups {
 
 func (b *postponingAWS) Deregister(ctx context.Context, arn string, priority bindings.CallPriority, out []*observed.Target) error {
 	b.priority = priority
-	if b.postpones {
+	if b.admitted--; b.postpones && b.admitted < 0 {
 		return postponedError{classedError{failure.Throttled, "postponed"}}
 	}
 	return b.fakeAWS.Deregister(ctx, arn, priority, out)

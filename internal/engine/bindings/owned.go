@@ -33,7 +33,7 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 		out.Failure = p.r.failureOf(fmt.Errorf("read the record of registered targets: %w", err))
 		return out
 	}
-	out.HasRecord, out.Identities = recorded, map[string]bool{}
+	out.HasRecord, out.Identities, out.Deregistered = recorded, map[string]bool{}, map[string]bool{}
 	for _, id := range list {
 		out.Identities[targets.CanonicalIdentity(id)] = true
 	}

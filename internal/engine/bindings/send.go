@@ -74,13 +74,18 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 // removeFromRecord removes deregistered targets from the record of this cluster if several clusters share the target group.
 // Their addresses may soon belong to pods of another cluster.
 func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list []*observed.Target) error {
-	if !f.Record.Shared || !f.Record.HasRecord {
+	r := f.Record
+	if !r.Shared {
 		return nil
 	}
-	left := maps.Clone(f.Record.Identities)
 	for _, t := range list {
-		delete(left, targets.CanonicalIdentity(targets.IdentityOf(t)))
+		r.Deregistered[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 	}
+	if !r.HasRecord {
+		return nil
+	}
+	left := maps.Clone(r.Identities)
+	maps.DeleteFunc(left, func(id string, _ bool) bool { return r.Deregistered[id] })
 	return p.carryOutWrite(ctx, f, bindingplan.SetRecord{Identities: left})
 }
 

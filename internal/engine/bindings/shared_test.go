@@ -89,24 +89,59 @@ func TestAnUnsortedRecordOfTargetsIsAccepted(t *testing.T) {
 }
 
 // TestPostponedDeregistrationStaysRecorded checks that a target stays in the record until it is deregistered, so that another
-// process deregisters it if this one ends while the call is postponed.
+// process deregisters it if this one ends while the call is postponed. A record that another client has deleted is written
+// again.
 func TestPostponedDeregistrationStaysRecorded(t *testing.T) {
-	w := sharedHarness(t, p1, p2)
-	b := &postponingAWS{fakeAWS: w.aws}
-	w.conf.Cloud = b
+	for _, deleted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("record deleted %v", deleted), func(t *testing.T) {
+			w := sharedHarness(t, p1, p2)
+			b := &postponingAWS{fakeAWS: w.aws}
+			w.conf.Cloud = b
+			w.restart()
+			w.run("a")
+			w.aws.setAllStates("arn/a", "healthy")
+			b.postpones = true
+			w.putObjects(podDocs("web", p1))
+			w.deleteObject(cluster.KindPod, p2.name)
+			if deleted {
+				w.deleteObject("ConfigMap", "aws-lbc-targets-a")
+			}
+			w.run("a")
+			checkEqual(t, "record while the call is postponed", "10.0.1.1:8080,10.0.2.1:8080", w.recordedTargets("a"))
+			b.postpones = false
+			w.restart()
+			w.run("a")
+			checkEqual(t, "targets in the end", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
+			checkEqual(t, "record in the end", "10.0.1.1:8080", w.recordedTargets("a"))
+		})
+	}
+}
+
+// putTargetsWithoutPods registers n healthy targets in target group "arn/a" that belong to no pod, beside that of p1, and
+// records all of them.
+func (w *harness) putTargetsWithoutPods(n int) {
+	w.t.Helper()
+	w.aws.targetsByGroup["arn/a"] = []*observed.Target{{ID: p1.ip, Port: 8080, State: "healthy"}}
+	for i := range n {
+		w.aws.targetsByGroup["arn/a"] = append(w.aws.targetsByGroup["arn/a"], &observed.Target{ID: fmt.Sprintf("10.0.9.%d", i), Port: 8080, State: "healthy"})
+	}
+	w.setRecordedTargets(strings.ReplaceAll(w.aws.targetsOf("arn/a"), " ", ","))
+}
+
+// TestRecordHasOnlyTargetsThatAreNotDeregisteredYet checks that the record has the targets whose deregistration is postponed,
+// but not those of an earlier call of the same run.
+func TestRecordHasOnlyTargetsThatAreNotDeregisteredYet(t *testing.T) {
+	w := sharedHarness(t, p1)
+	w.conf.Cloud = &postponingAWS{fakeAWS: w.aws, postpones: true, admitted: 1}
 	w.restart()
-	w.run("a")
-	w.aws.setAllStates("arn/a", "healthy")
-	b.postpones = true
-	w.putObjects(podDocs("web", p1))
-	w.deleteObject(cluster.KindPod, p2.name)
-	w.run("a")
-	checkEqual(t, "record while the call is postponed", "10.0.1.1:8080,10.0.2.1:8080", w.recordedTargets("a"))
-	b.postpones = false
-	w.restart()
-	w.run("a")
-	checkEqual(t, "targets in the end", "10.0.1.1:8080", w.aws.targetsOf("arn/a"))
-	checkEqual(t, "record in the end", "10.0.1.1:8080", w.recordedTargets("a"))
+	w.putTargetsWithoutPods(bindings.MaxTargetsPerCall + 1)
+	if out := w.run("a"); !out.CallPostponed {
+		t.Errorf("outcome %+v", out)
+	}
+	if n := len(w.aws.targetsByGroup["arn/a"]); n != 2 {
+		t.Errorf("%d targets", n)
+	}
+	checkEqual(t, "record", strings.ReplaceAll(w.aws.targetsOf("arn/a"), " ", ","), w.recordedTargets("a"))
 }
 
 // TestDeregisteredTargetLeavesTheRecordAlthoughAnotherIsRefused checks that a target leaves the record when it is

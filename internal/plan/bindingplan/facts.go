@@ -151,7 +151,9 @@ type TargetRecord struct {
 	// cluster in canonical form, and HasRecord is set if there is a record.
 	Shared, HasRecord bool
 	Identities        map[string]bool
-	Failure           *Failure
+	// Deregistered has the targets that this run has deregistered from a shared target group, in canonical form.
+	Deregistered map[string]bool
+	Failure      *Failure
 }
 
 // Health has the registered targets with their health. The list is no older than MaxAge.

@@ -225,10 +225,12 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	if m.isShared {
 		want, old := r.wantedIdentities(), slices.Concat(m.retainedTargets, m.delayed.targets)
 		if r.stepResults.PostponedFor > 0 {
-			old = append(old, m.ToDeregister...) // some of them are still registered
+			old = append(old, m.ToDeregister...)
 		}
 		for _, t := range old {
-			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
+			if id := targets.CanonicalIdentity(targets.IdentityOf(t)); !r.Record.Deregistered[id] {
+				want[id] = true
+			}
 		}
 		r.addStep(SetRecord{want})
 	}
