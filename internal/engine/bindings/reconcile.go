@@ -27,6 +27,8 @@ type run struct {
 
 	skipsRemoval       bool // the run need not find and deregister targets of deleted pods at its end
 	targetsUnavailable bool // the targets of the target group cannot be read
+	// recordErr is the error of removing deregistered targets from the record; nil if a later write succeeded.
+	recordErr error
 }
 
 // Reconcile changes the targets of one binding, and the security group rules that admit traffic to them, to their desired
@@ -50,7 +52,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 	start = r.Clock.Now()
 	defer func() { r.recordPhase("run", start) }()
 	defer p.watchSilence(ctx, f)()
-	return out, p.reconcile(ctx, f)
+	if err = p.reconcile(ctx, f); err == nil {
+		err = p.recordErr
+	}
+	return out, err
 }
 
 // reconcile makes and carries out the plan of a binding whose facts have been read.

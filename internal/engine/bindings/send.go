@@ -50,9 +50,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			p.r.memory.note(p.key, noteDeregistered(f.CompletedBinding, chunk))
 			p.r.noteChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
 			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
-			if err := p.removeFromRecord(ctx, f, chunk); err != nil {
-				return err
-			}
+			p.removeFromRecord(ctx, f, chunk)
 		case failure.PostponedFor(err) > 0:
 			// Subscribe to the pods, because the call becomes more urgent when one of them ends or its address is reused.
 			late := slices.Concat(append(queue, chunk)...)
@@ -72,21 +70,22 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 }
 
 // removeFromRecord removes deregistered targets from the record of this cluster if several clusters share the target group.
-// Their addresses may soon belong to pods of another cluster.
-func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list []*observed.Target) error {
+// Their addresses may soon belong to pods of another cluster. If the write fails, the run continues, because a later step may
+// write or delete the record; otherwise the run ends with the error.
+func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list []*observed.Target) {
 	r := f.Record
 	if !r.Shared {
-		return nil
+		return
 	}
 	for _, t := range list {
 		r.Deregistered[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 	}
 	if !r.HasRecord {
-		return nil
+		return
 	}
 	left := maps.Clone(r.Identities)
 	maps.DeleteFunc(left, func(id string, _ bool) bool { return r.Deregistered[id] })
-	return p.carryOutWrite(ctx, f, bindingplan.SetRecord{Identities: left})
+	p.recordErr = p.carryOutWrite(ctx, f, bindingplan.SetRecord{Identities: left})
 }
 
 // register registers endpoints. If AWS refuses a call because of invalid targets, the endpoints are registered without the

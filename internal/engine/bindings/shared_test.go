@@ -1,6 +1,8 @@
 package bindings_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // withSpecLines adds lines to the spec in the manifest of a binding.
@@ -161,6 +165,96 @@ func TestDeregisteredTargetLeavesTheRecordAlthoughAnotherIsRefused(t *testing.T)
 	w.now = w.now.Add(time.Hour)
 	w.run("a")
 	checkEqual(t, "targets with that of another cluster", "10.0.1.1:8080 10.0.2.1:8080", w.aws.targetsOf("arn/a"))
+}
+
+// recordRefusingAPI is an API server that refuses the next refusals writes of ConfigMaps.
+type recordRefusingAPI struct {
+	kube.API
+	refusals int
+}
+
+// refuse returns the error of a refused write; nil if the write is not refused.
+func (a *recordRefusingAPI) refuse(obj cluster.Object) error {
+	if _, ok := obj.(*corev1.ConfigMap); !ok || a.refusals == 0 {
+		return nil
+	}
+	a.refusals--
+	return errors.New("refused by the API server")
+}
+
+func (a *recordRefusingAPI) Update(ctx context.Context, obj cluster.Object) error {
+	if err := a.refuse(obj); err != nil {
+		return err
+	}
+	return a.API.Update(ctx, obj)
+}
+
+func (a *recordRefusingAPI) Delete(ctx context.Context, obj cluster.Object) error {
+	if err := a.refuse(obj); err != nil {
+		return err
+	}
+	return a.API.Delete(ctx, obj)
+}
+
+// TestFailedRecordIsNoFailedDeregistration checks that all targets are deregistered although the record cannot be written
+// after the first of them, and that the failure is not reported as a refusal of AWS.
+func TestFailedRecordIsNoFailedDeregistration(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		refusals int
+		deleted  bool // whether the binding is deleted
+		refused  bool // whether AWS refuses to deregister a target
+		fails    bool // whether the first run returns an error
+		targets  string
+		record   string // after the first run
+		status   string // after the first run
+	}{
+		{name: "one write", refusals: 1, targets: "10.0.1.1:8080", record: "10.0.1.1:8080", status: "True SuccessfullyReconciled"},
+		{name: "two writes", refusals: 2, targets: "10.0.1.1:8080", record: "10.0.1.1:8080", status: "True SuccessfullyReconciled"},
+		{name: "all writes", refusals: 3, fails: true, targets: "10.0.1.1:8080", record: "all"},
+		{name: "AWS refuses a target too", refusals: 20, refused: true, fails: true, targets: "10.0.1.1:8080 10.0.9.7:8080", record: "all", status: "False FailedReconcile"},
+		{name: "the binding is deleted", refusals: 2, deleted: true, record: "none"},
+		{name: "the record cannot be deleted", refusals: 3, deleted: true, fails: true, record: "all", status: "True SuccessfullyReconciled"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := sharedHarness(t, p1)
+			api := &recordRefusingAPI{API: kube.MemoryAPI{Store: w.store}}
+			w.conf.Cluster = kube.New(w.store, api, testclock.FromVariable(&w.now))
+			w.restart()
+			if c.deleted {
+				w.run("a")
+				w.deleteObject(cluster.KindBinding, "a")
+			}
+			w.putTargetsWithoutPods(bindings.MaxTargetsPerCall + 1)
+			if c.refused {
+				w.aws.refusedItems["out 10.0.9.7"] = failure.Invalid
+			}
+			all := w.recordedTargets("a")
+			api.refusals = c.refusals
+			if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); (err != nil) != c.fails {
+				t.Errorf("error %v", err)
+			}
+			checkEqual(t, "targets", c.targets, w.aws.targetsOf("arn/a"))
+			checkEqual(t, "record", strings.ReplaceAll(c.record, "all", all), w.recordedTargets("a"))
+			if b := w.binding("a"); b != nil {
+				checkEqual(t, "status", c.status, w.readyStatus("a"))
+			}
+			for _, o := range w.store.All("Event") {
+				if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && !c.refused && !strings.Contains(e.Message, "record of registered targets") {
+					t.Errorf("event %s %s", e.Reason, e.Message)
+				}
+			}
+			if c.refused {
+				return
+			}
+			api.refusals = 0
+			w.run("a")
+			checkEqual(t, "record in the end", map[bool]string{false: "10.0.1.1:8080", true: "none"}[c.deleted], w.recordedTargets("a"))
+			if c.deleted && w.binding("a") != nil {
+				t.Error("the binding is still there")
+			}
+		})
+	}
 }
 
 // TestTargetsAreRecordedBeforeRegistration checks that targets are recorded before they are registered in a shared target

@@ -155,17 +155,18 @@ func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindin
 	case bindingplan.SetCheckpoint:
 		return p.setCheckpoint(ctx, do.Value)
 	case bindingplan.SetRecord:
-		if r := f.Record; r.HasRecord && maps.Equal(r.Identities, do.Identities) {
-			return nil
+		if r := f.Record; !r.HasRecord || !maps.Equal(r.Identities, do.Identities) {
+			if err := p.r.changeObject(ctx, SetOwnedTargets{p.key, slices.Sorted(maps.Keys(do.Identities))}); err != nil {
+				return fmt.Errorf("write the record of registered targets: %w", err)
+			}
+			r.HasRecord, r.Identities = true, do.Identities
 		}
-		if err := p.r.changeObject(ctx, SetOwnedTargets{p.key, slices.Sorted(maps.Keys(do.Identities))}); err != nil {
-			return fmt.Errorf("write the record of registered targets: %w", err)
-		}
-		f.Record.HasRecord, f.Record.Identities = true, do.Identities
+		p.recordErr = nil
 	case bindingplan.DropRecord:
 		if err := p.r.changeObject(ctx, DropOwnedTargets{p.key}); err != nil {
 			return fmt.Errorf("delete the record of registered targets: %w", err)
 		}
+		p.recordErr = nil
 	case bindingplan.SetStatus:
 		return p.setStatus(ctx, f, do)
 	case bindingplan.WriteEvents:

@@ -171,6 +171,8 @@ func (r *reporter) endAfterKubernetesFailure(err error) bool {
 		r.endWithEvent(fmt.Errorf("complete the binding: %w", err), reasonFailedReconcile, "Failed reconcile due to ")
 	case RemoveFinalizer:
 		r.endWithEvent(err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
+	case DropRecord:
+		r.endWithEvent(err, reasonFailedReconcile, "Failed reconcile due to ")
 	case SetCheckpoint, SetRecord, WriteEvents:
 		r.Err = err
 	case SetGate:

@@ -63,6 +63,7 @@ func TestFailedCleanupIsReported(t *testing.T) {
 		want string
 	}{
 		"its finalizer cannot be removed": {StepResults{FailedStep: RemoveFinalizer{}, Failure: &temporaryFailure}, "events FailedRemoveFinalizer; error"},
+		"its record cannot be deleted":    {StepResults{FailedStep: DropRecord{}, Failure: &temporaryFailure}, "events FailedReconcile; error"},
 		"AWS refuses":                     {StepResults{FailedStep: Deregister{}, Failure: &deniedFailure}, "status False FailedCleanup; events FailedCleanup; error"},
 		"a call waits":                    {StepResults{FailedStep: Deregister{}, Failure: &throttledFailure}, "again in 3s; waiting"},
 	} {
