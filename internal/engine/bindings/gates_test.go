@@ -41,6 +41,24 @@ func withReadinessGate(p pod) pod {
 	return p
 }
 
+// setContainersReadySince sets the time at which the containers of a pod became ready.
+func (w *harness) setContainersReadySince(name string, at time.Time) {
+	w.t.Helper()
+	obj, err := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: name})
+	if err != nil || obj == nil {
+		w.t.Fatalf("pod %s: %v, %v", name, obj, err)
+	}
+	restarted := obj.DeepCopyObject().(*corev1.Pod)
+	for i := range restarted.Status.Conditions {
+		if restarted.Status.Conditions[i].Type == corev1.ContainersReady {
+			restarted.Status.Conditions[i].LastTransitionTime = metav1.NewTime(at)
+		}
+	}
+	if err := w.store.Put(restarted); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // TestRefusedTargetDelaysNoOtherReadinessGate checks that the health of a new target is read again within seconds, so that its
 // pod becomes ready, although AWS refuses the target of another pod.
 func TestRefusedTargetDelaysNoOtherReadinessGate(t *testing.T) {
@@ -188,15 +206,8 @@ func TestReadyPodStaysReadyUntilItsNewTargetIsChecked(t *testing.T) {
 			w.run("a")
 			checkEqual(t, "gate", "True : ", w.gateConditionText("p1"))
 
-			obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
-			restarted := obj.DeepCopyObject().(*corev1.Pod)
 			at, _ := time.Parse(time.RFC3339, c.containersReadySince)
-			for i := range restarted.Status.Conditions {
-				if restarted.Status.Conditions[i].Type == corev1.ContainersReady {
-					restarted.Status.Conditions[i].LastTransitionTime = metav1.NewTime(at)
-				}
-			}
-			w.store.Put(restarted)
+			w.setContainersReadySince("p1", at)
 			w.aws.targetsByGroup["arn/a"] = nil
 			w.editBinding("a", func(b *elbv2.TargetGroupBinding) { delete(b.Annotations, targets.CheckpointAnnotation) })
 			w.run("a")

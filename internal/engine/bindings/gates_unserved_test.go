@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
 // setNotInUse sets all targets of a target group to the state that AWS returns if no listener or rule forwards to it.
@@ -46,8 +48,13 @@ func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 
 	w.aws.setAllStates("arn/a", "initial")
 	w.now = w.now.Add(time.Hour)
-	w.run("a")
+	w.setContainersReadySince("p2", w.now)
+	w.editBinding("a", func(b *elbv2.TargetGroupBinding) { delete(b.Annotations, targets.CheckpointAnnotation) })
+	if out := w.run("a"); out.Deferred {
+		t.Errorf("the new health is not read: %+v", out)
+	}
 	checkEqual(t, "a ready pod stays ready in its first checks", open, w.gateConditionText("p1"))
+	checkEqual(t, "so does one whose containers were restarted, as its gate showed no health", open, w.gateConditionText("p2"))
 	p3 := pod{name: "p3", ip: "10.0.1.3", node: "n1"}
 	docs = strings.Split(podDocs("web", withReadinessGate(p1), withReadinessGate(p2), withReadinessGate(p3)), "---\n")
 	w.putObjects(docs[0], docs[3])

@@ -98,8 +98,9 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 // conditionOf returns the desired readiness gate condition of the pod of a target.
 func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessCondition {
 	shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
-	if targets.IsUnchecked(m.Target) && targets.IsOlderThanContainers(m.Endpoint.Pod, since) {
-		shown = targets.ReadinessCondition{} // the health was that of the containers before they were restarted
+	if targets.IsUnchecked(m.Target) && shown != targets.NotInUseCondition && targets.IsOlderThanContainers(m.Endpoint.Pod, since) {
+		// The health was that of the containers before they were restarted. NotInUseCondition shows no health.
+		shown = targets.ReadinessCondition{}
 	}
 	if m.Target.IsNotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
 		return targets.NotInUseCondition
