@@ -17,7 +17,7 @@ import (
 // registered from the API server, and finds the targets that other bindings need. leaving reports whether the binding is
 // being deleted.
 func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.TargetRecord {
-	out := &bindingplan.TargetRecord{Shared: f.StoredBinding.Spec.MultiClusterTargetGroup}
+	out := &bindingplan.TargetRecord{Shared: f.StoredBinding.Spec.MultiClusterTargetGroup, Deregistered: map[string]bool{}}
 	if out.Shared || leaving {
 		var err error
 		if out.NeededByOthers, err = p.r.targetsOfOthers(ctx, f.StoredBinding, leaving); err != nil {
@@ -33,7 +33,7 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 		out.Failure = p.r.failureOf(fmt.Errorf("read the record of registered targets: %w", err))
 		return out
 	}
-	out.HasRecord, out.Identities, out.Deregistered = recorded, map[string]bool{}, map[string]bool{}
+	out.HasRecord, out.Identities = recorded, map[string]bool{}
 	for _, id := range list {
 		out.Identities[targets.CanonicalIdentity(id)] = true
 	}
