@@ -189,12 +189,12 @@ func (g nlbGatewayBuilder) addFrontendNotes() {
 
 // frontendCounterpart returns the kind and field to which an annotation of the frontend NLB is translated; "" if the
 // frontend NLB is not translated.
-func (g *generator) frontendCounterpart(key string) string {
+func (g *generator) frontendCounterpart(row settings.Row) string {
 	switch {
 	case g.IngressStack.FrontendNLB == nil:
 		return "nothing, because there is no frontend NLB"
 	case g.FrontendGateway.IsZero():
 		return ""
 	}
-	return annotationTranslations[key]
+	return row.Counterpart
 }

@@ -14,53 +14,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// annotationTranslations maps each annotation of Ingresses and Services that is translated to the kind and field to which it
-// is translated. The keys are those of the annotation reference, without settings.Prefix. A test checks that each annotation
-// is either in this map or in untranslatedAnnotations.
-var annotationTranslations = map[string]string{
-	"group.name": "Gateway", "group.order": "order of the rules",
-	"load-balancer-name": configField + "loadBalancerName", "scheme": configField + "scheme", "ip-address-type": configField + "ipAddressType",
-	"subnets": configField + "loadBalancerSubnets", "security-groups": configField + "securityGroups",
-	"manage-backend-security-group-rules": configField + "manageBackendSecurityGroupRules",
-	"customer-owned-ipv4-pool":            configField + "customerOwnedIpv4Pool", "ipam-ipv4-pool-id": configField + "ipv4IPAMPoolId",
-	"load-balancer-attributes": configField + "loadBalancerAttributes", "minimum-load-balancer-capacity": configField + "minimumLoadBalancerCapacity",
-	"tags": "tags of all configurations", "listen-ports": "listeners of the Gateway", "ssl-redirect": "HTTPRoute with a redirect",
-	"certificate-arn": listenerField + "certificates", "ssl-policy": listenerField + "sslPolicy",
-	"mutual-authentication": listenerField + "mutualAuthentication", "listener-attributes.<protocol-port>": listenerField + "listenerAttributes",
-	"inbound-cidrs": configField + "sourceRanges", "security-group-prefix-lists": configField + "securityGroupPrefixes",
-	"actions.<name>": "rules of HTTPRoutes", "conditions.<name>": "matches of HTTPRoutes", "transforms.<name>": "URLRewrite filters",
-	"use-regex-path-match": "paths of type RegularExpression", "jwt-validation": ruleConfigKind, "auth-type": ruleConfigKind, "auth-idp-cognito": ruleConfigKind,
-	"auth-idp-oidc": ruleConfigKind, "auth-on-unauthenticated-request": ruleConfigKind, "auth-scope": ruleConfigKind, "auth-session-cookie": ruleConfigKind,
-	"auth-session-timeout": ruleConfigKind,
-	"target-type":          targetsField + "targetType", "target-node-labels": targetsField + "nodeSelector", "backend-protocol": targetsField + "protocol",
-	"backend-protocol-version": targetsField + "protocolVersion", "target-group-attributes": targetsField + "targetGroupAttributes",
-	"multi-cluster-target-group": targetsField + "enableMultiCluster", "target-control-port.<service.port>": targetsField + "targetControlPort",
-	"healthcheck-port": targetsField + "healthCheckPort", "healthcheck-protocol": targetsField + "healthCheckProtocol", "healthcheck-path": targetsField + "healthCheckPath",
-	"healthcheck-interval-seconds": targetsField + "healthCheckInterval", "healthcheck-timeout-seconds": targetsField + "healthCheckTimeout",
-	"healthy-threshold-count": targetsField + "healthyThresholdCount", "unhealthy-threshold-count": targetsField + "unhealthyThresholdCount",
-	"success-codes": targetsField + "matcher", "wafv2-acl-arn": configField + "wafV2", "wafv2-acl-name": configField + "wafV2",
-	"shield-advanced-protection": configField + "shieldConfiguration", "waf-acl-id": "see the note", "web-acl-id": "see the note",
-	"dry-run-plan":        "written by the controller, not read",
-	"enable-frontend-nlb": "Gateway of class aws-nlb", "frontend-nlb-listener-port-mapping": "TCPRoutes",
-	"frontend-nlb-scheme": networkField + "scheme", "frontend-nlb-subnets": networkField + "loadBalancerSubnets", "frontend-nlb-security-groups": networkField + "securityGroups",
-	"frontend-nlb-eip-allocations": networkField + "loadBalancerSubnets[].eipAllocation", "frontend-nlb-attributes": networkField + "loadBalancerAttributes",
-	"frontend-nlb-tags":             "tags of the configurations of the Gateway of class aws-nlb",
-	"frontend-nlb-healthcheck-port": albTargetsField + "healthCheckPort", "frontend-nlb-healthcheck-protocol": albTargetsField + "healthCheckProtocol",
-	"frontend-nlb-healthcheck-path": albTargetsField + "healthCheckPath", "frontend-nlb-healthcheck-success-codes": albTargetsField + "matcher",
-	"frontend-nlb-healthcheck-interval-seconds": albTargetsField + "healthCheckInterval", "frontend-nlb-healthcheck-timeout-seconds": albTargetsField + "healthCheckTimeout",
-	"frontend-nlb-healthcheck-healthy-threshold-count": albTargetsField + "healthyThresholdCount", "frontend-nlb-healthcheck-unhealthy-threshold-count": albTargetsField + "unhealthyThresholdCount",
-}
-
-// The kinds and paths with which values of annotationTranslations begin.
-const (
-	configField     = "LoadBalancerConfiguration spec."
-	listenerField   = "LoadBalancerConfiguration spec.listenerConfigurations[]."
-	targetsField    = "TargetGroupConfiguration "
-	ruleConfigKind  = "ListenerRuleConfiguration"
-	networkField    = "LoadBalancerConfiguration of class aws-nlb spec."
-	albTargetsField = "TargetGroupConfiguration of the Gateway with the ALB "
-)
-
 // TranslatedAnnotation is an annotation with the kind and field to which it is translated. If To is empty, the annotation is
 // not translated, and a note gives the reason.
 type TranslatedAnnotation struct {
@@ -85,9 +38,9 @@ func (g *generator) listAnnotations() {
 		for _, key := range slices.Sorted(maps.Keys(annotations[ref])) {
 			row, known := settings.IngressAnnotations.Row(key)
 			if known && (row.Service || ref.Kind == "Ingress") {
-				to := annotationTranslations[row.Key]
+				to := row.Counterpart
 				if isFrontendAnnotation(row.Key) {
-					to = g.frontendCounterpart(row.Key)
+					to = g.frontendCounterpart(row)
 				}
 				g.Annotations = append(g.Annotations, TranslatedAnnotation{ref, key, to})
 			}

@@ -7,19 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// TestEachAnnotationIsTranslatedOrReported checks that each annotation is either translated or reported as not translated,
-// and that no other keys are in annotationTranslations.
+// TestEachAnnotationIsTranslatedOrReported checks that each annotation either has a counterpart or is reported as not
+// translated, and that no other keys are in untranslatedAnnotations.
 func TestEachAnnotationIsTranslatedOrReported(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, row := range settings.IngressAnnotations.Rows() {
 		known[row.Key] = true
 		isUntranslated := untranslatedAnnotations[row.Key] != ""
-		if (annotationTranslations[row.Key] != "") == isUntranslated {
-			t.Errorf("annotation %s: translated to %q, lost: %t", row.Key, annotationTranslations[row.Key], isUntranslated)
+		if (row.Counterpart != "") == isUntranslated {
+			t.Errorf("annotation %s: translated to %q, lost: %t", row.Key, row.Counterpart, isUntranslated)
 		}
 	}
-	for key := range annotationTranslations {
+	for key := range untranslatedAnnotations {
 		if !known[key] {
 			t.Errorf("there is no annotation %s", key)
 		}

@@ -18,6 +18,9 @@ type Row struct {
 	Service bool   // a Service behind an Ingress can also have the annotation; its value has precedence over that of the Ingress
 	Merge   string // how the values of several members of a stack are merged: one, port, key, union, own
 	Doc     string
+	// Counterpart is the kind and field of the Gateway API to which fulcrum migrate translates an annotation of Ingresses;
+	// "" if the annotation is not translated.
+	Counterpart string
 	// Ignored reports whether only another controller reads the annotation.
 	Ignored bool
 	// fixedKey is the key with its prefix and without the text that users choose. hasName reports whether the key ends in
