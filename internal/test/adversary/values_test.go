@@ -78,7 +78,6 @@ var annotationChoices = map[string]choice{
 	"target-type":                        {[]string{"ip", "ip", "instance"}, []string{"pod", "lambda", ""}},
 	"target-node-labels":                 {[]string{"kubernetes.io/hostname=node-0", "a=b"}, []string{"x", "=", "a b=c"}},
 	"target-group-attributes":            {[]string{"deregistration_delay.timeout_seconds=3600", "slow_start.duration_seconds=900", "stickiness.enabled=true,stickiness.type=lb_cookie"}, []string{"x", "no.such=1", "deregistration_delay.timeout_seconds=x", "slow_start.duration_seconds=1"}},
-	"target-group-slow-start-seconds":    {[]string{"0", "30", "900"}, []string{"1", "901", "-1", "soon", ""}},
 	"target-control-port.<service.port>": {[]string{"3000"}, []string{"x", "0", "70000"}},
 	"healthcheck-port":                   {[]string{"9", "traffic-port", "http"}, []string{"nowhere", "0", "70000", ""}},
 	"healthcheck-path":                   {[]string{"/up", "/"}, []string{"no-slash", "", "/" + strings.Repeat("x", 2000)}},

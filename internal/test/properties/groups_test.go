@@ -49,7 +49,6 @@ var annotationChoices = []struct {
 	{"healthcheck-interval-seconds", []string{"10", "ten"}},
 	{"success-codes", []string{"200-299"}},
 	{"target-group-attributes", []string{"stickiness.enabled=true", "slow_start.duration_seconds=30", "=", "x"}},
-	{"target-group-slow-start-seconds", []string{"0", "60", "5"}},
 	{"tags", []string{"team=a", "team=b,env=prod", "aws:x=y", "elbv2.k8s.aws/cluster=mine", "ingress.k8s.aws/stack=mine", "k=" + textOfLength(300), "x"}},
 	{"load-balancer-attributes", []string{"idle_timeout.timeout_seconds=30", "idle_timeout.timeout_seconds=40", "x"}},
 	{"listener-attributes.HTTP-80", []string{"routing.http.response.server.enabled=false", "x"}},

@@ -53,7 +53,6 @@ var malformedAnnotations = map[string]struct{ value, form string }{
 	"backend-protocol":                    {"x", "HTTP, HTTPS"},
 	"backend-protocol-version":            {"x", "HTTP1, HTTP2, GRPC"},
 	"target-group-attributes":             {"x", "key=value"},
-	"target-group-slow-start-seconds":     {"29", "from 30 to 900"},
 	"multi-cluster-target-group":          {"x", "true or false"},
 	"target-control-port.web.80":          {"x", "whole number"},
 	"healthcheck-protocol":                {"x", "HTTP, HTTPS"},

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"maps"
-	"strconv"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -113,9 +112,7 @@ type TargetGroup struct {
 	Protocol        Opt[string]
 	ProtocolVersion Opt[string]
 	Attributes      Opt[map[string]string]
-	// SlowStart is the value of slowStartAttribute in seconds. WithDefaults adds it to Attributes.
-	SlowStart    Opt[int32]
-	MultiCluster Opt[bool]
+	MultiCluster    Opt[bool]
 	// ControlPorts has "SERVICE.PORT" as key, such as "web.80".
 	ControlPorts map[string]Opt[int32]
 
@@ -129,25 +126,12 @@ type TargetGroup struct {
 	SuccessCodes       Opt[string]
 }
 
-// slowStartAttribute is the target group attribute with the duration of slow start.
-const slowStartAttribute = "slow_start.duration_seconds"
-
 // WithDefaults returns a copy of t with the settings of defaults where t has none. MultiCluster is true if it is true in
-// t or in defaults; a value of defaults that is not valid stays a fault. SlowStart has precedence over the attribute of the
-// same object, and the attribute of t over SlowStart of defaults.
+// t or in defaults; a value of defaults that is not valid stays a fault.
 func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
 	out := overrideSettings(t, defaults)
 	if o := defaults.MultiCluster; o.Value || o.Fault != nil {
 		out.MultiCluster = defaults.MultiCluster
-	}
-	if _, own := t.Attributes.Value[slowStartAttribute]; own && !t.SlowStart.IsPresent() {
-		out.SlowStart = Opt[int32]{}
-	}
-	if s := out.SlowStart; s.Set && out.Attributes.Fault == nil {
-		all := map[string]string{}
-		maps.Copy(all, out.Attributes.Value)
-		all[slowStartAttribute] = strconv.Itoa(int(s.Value))
-		out.Attributes = NewOpt(all, s.Origin)
 	}
 	out.ControlPorts = map[string]Opt[int32]{}
 	maps.Copy(out.ControlPorts, defaults.ControlPorts)

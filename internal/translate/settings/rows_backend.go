@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"errors"
-
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -51,9 +49,6 @@ func targetRows() []row[Ingress] {
 		{Row: Row{Group: group, Key: "target-group-attributes", Type: "map", Service: true, Merge: mergeOwn, Counterpart: targetsField + "targetGroupAttributes",
 			Doc: "Attributes of the target groups; other attributes are not changed."},
 			read: valueReader(parseRepeatedMap, func(in *Ingress) *Opt[map[string]string] { return &in.Target.Attributes })},
-		{Row: Row{Group: group, Key: "target-group-slow-start-seconds", Type: "int", Service: true, Merge: mergeOwn, Counterpart: targetsField + "targetGroupAttributes",
-			Doc: "Seconds in which a new target gets a rising share of the requests: 0 for no slow start, or 30 to 900. Has precedence over slow_start.duration_seconds in target-group-attributes of the same object."},
-			read: valueReader(parseSlowStart, func(in *Ingress) *Opt[int32] { return &in.Target.SlowStart })},
 		{Row: Row{Group: group, Key: "multi-cluster-target-group", Type: "bool", Default: "false", Service: true, Merge: mergeOwn, Counterpart: targetsField + "enableMultiCluster",
 			Doc: "Keeps targets that other clusters have registered. Enabled if the Ingress or the Service enables it."},
 			read: valueReader(ParseBool, func(in *Ingress) *Opt[bool] { return &in.Target.MultiCluster })},
@@ -61,14 +56,6 @@ func targetRows() []row[Ingress] {
 			Doc: "Port of the target control agent in the pods of this Service port, with ip targets."},
 			read: keyedReader(ParseInt, func(in *Ingress) *map[string]Opt[int32] { return &in.Target.ControlPorts })},
 	}
-}
-
-func parseSlowStart(raw string) (int32, error) {
-	n, err := ParseInt(raw)
-	if err != nil || n != 0 && (n < 30 || n > 900) {
-		return 0, errors.New("neither 0 nor a whole number from 30 to 900")
-	}
-	return n, nil
 }
 
 func healthRows() []row[Ingress] {

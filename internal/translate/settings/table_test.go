@@ -86,40 +86,6 @@ func TestServiceSettingReplacesWholeIngressSetting(t *testing.T) {
 	}
 }
 
-// TestSlowStartIsAnAttribute checks which of the annotations of a Service and its Ingress sets the attribute.
-func TestSlowStartIsAnAttribute(t *testing.T) {
-	const short, long = "target-group-slow-start-seconds", "target-group-attributes"
-	for name, c := range map[string]struct {
-		service, ingress []string
-		want             map[string]string
-	}{
-		"of the Ingress":                       {nil, []string{short, "60"}, map[string]string{slowStartAttribute: "60"}},
-		"of the Service":                       {[]string{short, "0"}, []string{short, "60"}, map[string]string{slowStartAttribute: "0"}},
-		"beside other attributes":              {[]string{long, "a=1"}, []string{short, "60"}, map[string]string{"a": "1", slowStartAttribute: "60"}},
-		"before the attribute":                 {nil, []string{short, "900", long, slowStartAttribute + "=30,a=1"}, map[string]string{"a": "1", slowStartAttribute: "900"}},
-		"after an attribute of the Service":    {[]string{long, slowStartAttribute + "=30"}, []string{short, "60"}, map[string]string{slowStartAttribute: "30"}},
-		"an invalid value that has no effect":  {[]string{long, slowStartAttribute + "=30"}, []string{short, "x"}, map[string]string{slowStartAttribute: "30"}},
-		"before an attribute from the Ingress": {[]string{short, "60"}, []string{long, slowStartAttribute + "=30"}, map[string]string{slowStartAttribute: "60"}},
-	} {
-		ingress := parseIngress(c.ingress...).Target
-		got := parseIngress(c.service...).Target.WithDefaults(ingress)
-		if diff := cmp.Diff(c.want, got.Attributes.Value); diff != "" || len(got.Faults()) > 0 {
-			t.Errorf("%s: faults %v\n%s", name, got.Faults(), diff)
-		}
-		if diff := cmp.Diff(parseIngress(c.ingress...).Target.Attributes.Value, ingress.Attributes.Value); diff != "" {
-			t.Errorf("%s: the settings of the Ingress were changed: %s", name, diff)
-		}
-	}
-	for raw, valid := range map[string]bool{"0": true, "30": true, "900": true, "29": false, "901": false, "-1": false, "1m": false, "": false} {
-		if got := parseIngress(short, raw).Target.WithDefaults(TargetGroup{}).Faults(); (len(got) == 0) != valid {
-			t.Errorf("%q: faults %v", raw, got)
-		}
-	}
-	if got := parseIngress(short, "60", long, "x").Target.WithDefaults(TargetGroup{}); got.Attributes.Fault == nil {
-		t.Error("the fault of target-group-attributes is lost")
-	}
-}
-
 // TestMultiClusterOfIngressAndService checks that a target group of several clusters is enabled by the Ingress or the Service,
 // and that the Service does not hide a value of the Ingress that is not valid: with false, the targets of other clusters
 // would be deregistered.
