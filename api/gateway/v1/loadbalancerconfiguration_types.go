@@ -157,12 +157,6 @@ type ListenerConfiguration struct {
 	// +optional
 	ListenerAttributes []Attribute `json:"listenerAttributes,omitempty"`
 
-	// ServerHeaderEnabled decides whether responses have the header Server. It has precedence over
-	// routing.http.response.server.enabled in listenerAttributes. For Application Load Balancers. Default: the attribute is
-	// not changed.
-	// +optional
-	ServerHeaderEnabled *bool `json:"serverHeaderEnabled,omitempty"`
-
 	// QUICEnabled changes the protocol of a UDP listener to QUIC, and that of a TCP_UDP listener to TCP_QUIC. For
 	// Network Load Balancers. Default: false.
 	// +optional

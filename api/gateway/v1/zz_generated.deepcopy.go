@@ -441,11 +441,6 @@ func (in *ListenerConfiguration) DeepCopyInto(out *ListenerConfiguration) {
 		*out = make([]Attribute, len(*in))
 		copy(*out, *in)
 	}
-	if in.ServerHeaderEnabled != nil {
-		in, out := &in.ServerHeaderEnabled, &out.ServerHeaderEnabled
-		*out = new(bool)
-		**out = **in
-	}
 	if in.QUICEnabled != nil {
 		in, out := &in.QUICEnabled, &out.QUICEnabled
 		*out = new(bool)

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -95,39 +93,8 @@ func (t *translation) buildListener(p *port) model.Listener {
 	}
 	if p.entry != nil && (p.BaseProtocol == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
 		l.Attributes = gatewayconfig.Attributes(p.entry.ListenerAttributes)
+		l.AttributesOf = []finding.Origin{p.at}
 		t.Found.Add(settings.ListenerAttributeKeys.Advice(l.Attributes, p.at.Object, p.at.Field, finding.ParametersInvalid)...)
 	}
-	if p.entry != nil && p.entry.ServerHeaderEnabled != nil {
-		t.Found.Add(setServerHeader(p, &l, strconv.FormatBool(*p.entry.ServerHeaderEnabled))...)
-	}
-	if len(l.Attributes) > 0 {
-		l.AttributesOf = []finding.Origin{p.at}
-	}
 	return l
-}
-
-// serverHeaderAttribute is the listener attribute that field serverHeaderEnabled sets.
-const serverHeaderAttribute = "routing.http.response.server.enabled"
-
-// setServerHeader sets serverHeaderAttribute to the value of serverHeaderEnabled. It returns a finding if the field or the
-// attribute has no effect.
-func setServerHeader(p *port, l *model.Listener, value string) (found finding.List) {
-	warn := func(message, fix string) {
-		found.Add(finding.Finding{
-			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Severity: finding.Warning, Blocks: finding.BlocksNothing,
-			Message: message, Fix: fix,
-		})
-	}
-	if p.BaseProtocol != model.HTTP {
-		warn(fmt.Sprintf("serverHeaderEnabled has no effect, because it is for HTTP and HTTPS and port %d is %s", p.Number, p.ListenPort().Protocol()), "remove serverHeaderEnabled")
-		return found
-	}
-	if other, ok := l.Attributes[serverHeaderAttribute]; ok && other != value {
-		warn(fmt.Sprintf("the value %q of %s has no effect, because serverHeaderEnabled is %s", finding.TruncateValue(other), serverHeaderAttribute, value), "remove one of the two")
-	}
-	if l.Attributes == nil {
-		l.Attributes = map[string]string{}
-	}
-	l.Attributes[serverHeaderAttribute] = value
-	return found
 }
