@@ -116,8 +116,12 @@ func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		func(lb *observed.LoadBalancer) []string { return lb.Addresses }, missing(scheme == model.InternetFacing, "scheme internet-facing"))
 	lb.PrivateIPv4 = list("private-ipv4-addresses", "privateIPv4Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.PrivateIPv4 }, nil, missing(scheme == model.Internal, "scheme internal"))
 	lb.IPv6 = list("ipv6-addresses", "ipv6Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.IPv6 }, nil, dual)
-	lb.SourceNAT = cmp.Or(b.mergeOnOffSetting(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT },
-		func(lb *observed.LoadBalancer) string { return lb.SourceNAT }), equal.SettingOff)
+	lb.SourceNAT = b.mergeOnOffSetting(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT },
+		func(lb *observed.LoadBalancer) string { return lb.SourceNAT })
+	// If guests share an existing load balancer, it keeps a setting that its owner does not set.
+	if b.Owner == nil || b.LiveLoadBalancer() == nil {
+		lb.SourceNAT = cmp.Or(lb.SourceNAT, equal.SettingOff)
+	}
 	if lb.SourceNAT == "on" && dual != "" {
 		b.reportUnsupportedAddresses("enable-prefix-for-ipv6-source-nat", lb.Origins["sourceNAT"], dual)
 		lb.SourceNAT = ""

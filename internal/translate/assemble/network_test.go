@@ -236,7 +236,7 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 }
 
 // TestSourceNATIsSwitchedOff checks that source NAT is switched off if no member sets it, but not because of a value that
-// cannot be read.
+// cannot be read, and not if guests share the load balancer.
 func TestSourceNATIsSwitchedOff(t *testing.T) {
 	live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", AddressType: model.DualStack, SourceNAT: "on"}}}
 	set := func(o settings.Opt[string]) func(*settings.Shared, func(string) finding.Origin) {
@@ -247,6 +247,7 @@ func TestSourceNATIsSwitchedOff(t *testing.T) {
 	unset, invalid := set(settings.Opt[string]{}), set(settings.Opt[string]{Fault: errors.New("not on or off")})
 	for name, c := range map[string]struct {
 		live   *observed.Stack
+		owner  *string // the second member is in namespace bank if there is an owner
 		first  func(*settings.Shared, func(string) finding.Origin)
 		second func(*settings.Shared, func(string) finding.Origin)
 		want   string
@@ -258,10 +259,19 @@ func TestSourceNATIsSwitchedOff(t *testing.T) {
 		"the live value stays":      {live: live, first: set(textSetting("off")), second: set(textSetting("on")), want: "on"},
 		"both ask for another":      {live: live, first: set(textSetting("off")), second: set(textSetting("off")), want: "off"},
 		"contested, without a live": {first: set(textSetting("off")), second: set(textSetting("on")), want: "off"},
+		"withdrawn by the owner":    {live: live, owner: new("shop"), first: unset, second: unset},
+		"withdrawn, without owner":  {live: live, owner: new(""), first: unset, second: unset},
+		"a guest sets another":      {live: live, owner: new("shop"), first: unset, second: set(textSetting("off"))},
+		"a guest sets the live one": {live: live, owner: new("shop"), first: unset, second: set(textSetting("on")), want: "on"},
+		"the owner sets another":    {live: live, owner: new("shop"), first: set(textSetting("off")), second: unset, want: "off"},
+		"new, with a guest":         {owner: new("shop"), first: unset, second: set(textSetting("on")), want: "off"},
 	} {
 		all := []*members.Member{newMember("Service", "a", c.first), newMember("Service", "b", c.second)}
+		if c.owner != nil {
+			all[1].Ref.Namespace = "bank"
+		}
 		b := &assemble.Builder{
-			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "group.g"}, Live: c.live, Members: all},
+			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "group.g"}, Live: c.live, Members: all, Owner: c.owner},
 			Options:     assemble.Options{Cluster: "rig", DefaultScheme: model.Internal}, Type: model.Network,
 		}
 		for _, m := range all {
