@@ -76,10 +76,12 @@ type Binding struct {
 	Managed bool
 }
 
-// BindingRule opens ports of nodes or pods to some sources of traffic.
+// BindingRule opens ports of nodes or pods to some sources of traffic. If Optional is set, the rule is not added to an
+// existing binding that has exactly the other rules.
 type BindingRule struct {
-	From  []Peer
-	Ports []PeerPort
+	From     []Peer
+	Ports    []PeerPort
+	Optional bool
 }
 
 // Peer is a source of traffic. Exactly one field is set: the shared backend security group, the managed security group of

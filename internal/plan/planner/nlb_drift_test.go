@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -199,6 +200,51 @@ func TestPeerRangesAreThoseOfSubnetsAndVPC(t *testing.T) {
 			t.Errorf("%s: asks %v, findings %v\n%s", family, p.Questions, found, p.Text())
 		}
 	}
+}
+
+// TestOptionalRuleIsNotAddedToAnExistingBinding checks that a new binding gets an optional rule, that an existing binding
+// keeps it, and that it is added to an existing binding without it only together with a change of the other rules.
+func TestOptionalRuleIsNotAddedToAnExistingBinding(t *testing.T) {
+	want := networkStack(model.Internal, map[int32]model.BaseProtocol{80: model.TCP})
+	want.LoadBalancer.SecurityGroups = nil
+	ports := []model.PeerPort{{Protocol: "TCP", Port: new(intstr.FromInt32(30080))}}
+	setRange := func(cidr string) {
+		binding := *want.TargetGroups[0].Binding
+		binding.Managed = true
+		binding.Networking = []model.BindingRule{{From: []model.Peer{{CIDR: cidr}, {CIDR: "::/0"}}, Ports: ports}, {From: []model.Peer{{Subnets: true}}, Ports: ports, Optional: true}}
+		want.TargetGroups[0].Binding = &binding
+	}
+	check := func(when string, have observed.Stack, rules int) {
+		t.Helper()
+		if n := len(have.Bindings[0].Networking); n != rules {
+			t.Errorf("%s: %d rules, want %d", when, n, rules)
+		}
+		document := planner.Describe(want, have, testOptions, plan.Memory{}).JSON()
+		if has := strings.Contains(document, `"cidr":"10.0.1.0/24"`); has != (rules == 2) {
+			t.Errorf("%s: the document has the optional rule: %v\n%s", when, has, document)
+		}
+	}
+	setRange("203.0.113.0/24")
+	have := converge(t, want, observed.Stack{Facts: serviceFacts()})
+	check("new", have, 2)
+	have = converge(t, want, have)
+	check("existing with the rule", have, 2)
+
+	have.Bindings[0].Networking = have.Bindings[0].Networking[:1]
+	if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() {
+		t.Errorf("existing without the rule: want nothing to do, got\n%s", p.Text())
+	}
+	check("existing without the rule", have, 1)
+	want.TargetGroups[0].Binding.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "a"}}
+	have = converge(t, want, have)
+	check("another field changes", have, 1)
+	if have.Bindings[0].Service.NodeSelector == nil {
+		t.Error("the node selector was not changed")
+	}
+
+	setRange("198.51.100.0/24")
+	have = converge(t, want, have)
+	check("another rule changes", have, 2)
 }
 
 // TestSharedAddressDeletesThePreviousLoadBalancerFirst checks that, if the new load balancer needs an address, prefix or

@@ -16,14 +16,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 		return nil
 	}
 	a := plan.Address{Kind: plan.Binding, ID: w.ID}
-	arn := gp.LiveTargetGroupARNs[w.ID]
-	var live *observed.Binding
-	for _, h := range gp.BindingsOf[arn] {
-		// Bindings are found by labels, which any tenant can put on a binding of another namespace.
-		if arn != "" && h.Namespace == w.Binding.Namespace {
-			live = h
-		}
-	}
+	live := gp.liveBinding(w)
 	put := plan.PutBinding{
 		Binding: *w.Binding, Group: plan.TargetGroupAddress(w.ID), Type: w.Type, Protocol: w.Protocol, Address: w.AddressType,
 		VPC: gp.Opt.VPC, Labels: bindingLabels(gp.Want.ID, w.Binding.Labels),
@@ -49,6 +42,18 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	return []plan.StepID{gp.Add(plan.Step{
 		ID: plan.NewStepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, RequestedBy: w.Members,
 	})}
+}
+
+// liveBinding returns the existing binding of a target group; nil if there is none.
+func (gp *Planner) liveBinding(w model.TargetGroup) (live *observed.Binding) {
+	arn := gp.LiveTargetGroupARNs[w.ID]
+	for _, h := range gp.BindingsOf[arn] {
+		// Bindings are found by labels, which any tenant can put on a binding of another namespace.
+		if arn != "" && h.Namespace == w.Binding.Namespace {
+			live = h
+		}
+	}
+	return live
 }
 
 // labelsOfPreviousStack returns the keys of the labels in live that belong to the stack from which this stack takes over the
@@ -116,24 +121,5 @@ func (gp *Planner) isBindingAsDesired(w plan.PutBinding, h observed.Binding) boo
 	if w.KeepNetworking {
 		return true
 	}
-	if w.Binding.Managed != h.HasNetworking {
-		return false
-	}
-	return slices.EqualFunc(w.Binding.Networking, h.Networking, func(x model.BindingRule, y observed.BindingRule) bool {
-		var groups, cidrs []string
-		for _, p := range x.From {
-			switch {
-			case p.BackendGroup:
-				groups = append(groups, gp.KnownIDs[plan.BackendGroupAddress])
-			case p.ManagedGroup:
-				groups = append(groups, gp.KnownIDs[plan.ManagedGroupAddress])
-			default:
-				cidrs = append(cidrs, p.CIDR)
-			}
-		}
-		return slices.Equal(groups, y.SecurityGroups) && equal.SameSet(cidrs, y.CIDRs) &&
-			slices.EqualFunc(x.Ports, y.Ports, func(p, q model.PeerPort) bool {
-				return p.Protocol == q.Protocol && (p.Port == nil) == (q.Port == nil) && (p.Port == nil || *p.Port == *q.Port)
-			})
-	})
+	return w.Binding.Managed == h.HasNetworking && gp.areRulesEqual(w.Binding.Networking, h.Networking)
 }

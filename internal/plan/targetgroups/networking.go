@@ -2,18 +2,23 @@ package targetgroups
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // NetworkingRules returns the desired rules of a binding for the security groups of nodes and pods, with the address ranges
-// of the subnets of the load balancer and of the VPC; false as long as these are not known.
+// of the subnets of the load balancer and of the VPC; false as long as these are not known. It leaves out optional rules if
+// the existing binding has exactly the others.
 func (gp *Planner) NetworkingRules(w model.TargetGroup) ([]model.BindingRule, bool) {
-	var out []model.BindingRule
+	var out, required []model.BindingRule
 	for _, r := range w.Binding.Networking {
-		rule := model.BindingRule{Ports: r.Ports}
+		rule := model.BindingRule{Ports: r.Ports, Optional: r.Optional}
 		for _, p := range r.From {
 			if !p.Subnets && !p.VPC {
 				rule.From = append(rule.From, p)
@@ -29,11 +34,39 @@ func (gp *Planner) NetworkingRules(w model.TargetGroup) ([]model.BindingRule, bo
 				}
 			}
 		}
-		if len(rule.From) > 0 {
-			out = append(out, rule)
+		if len(rule.From) == 0 {
+			continue
+		}
+		out = append(out, rule)
+		if !rule.Optional {
+			required = append(required, rule)
 		}
 	}
+	if live := gp.liveBinding(w); len(required) < len(out) && live != nil && gp.areRulesEqual(required, live.Networking) {
+		return required, true
+	}
 	return out, true
+}
+
+// areRulesEqual reports whether an existing binding has exactly the desired rules, in the same order.
+func (gp *Planner) areRulesEqual(desired []model.BindingRule, live []observed.BindingRule) bool {
+	return slices.EqualFunc(desired, live, func(x model.BindingRule, y observed.BindingRule) bool {
+		var groups, cidrs []string
+		for _, p := range x.From {
+			switch {
+			case p.BackendGroup:
+				groups = append(groups, gp.KnownIDs[plan.BackendGroupAddress])
+			case p.ManagedGroup:
+				groups = append(groups, gp.KnownIDs[plan.ManagedGroupAddress])
+			default:
+				cidrs = append(cidrs, p.CIDR)
+			}
+		}
+		return slices.Equal(groups, y.SecurityGroups) && equal.SameSet(cidrs, y.CIDRs) &&
+			slices.EqualFunc(x.Ports, y.Ports, func(p, q model.PeerPort) bool {
+				return p.Protocol == q.Protocol && (p.Port == nil) == (q.Port == nil) && (p.Port == nil || *p.Port == *q.Port)
+			})
+	})
 }
 
 // peerRanges returns the IPv4 and IPv6 ranges of a peer that stands for the VPC or for the subnets of the load balancer.

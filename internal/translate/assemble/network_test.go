@@ -103,7 +103,8 @@ func networkingRulesText(b *model.Binding) string {
 			}
 			ports = append(ports, p.Protocol+" "+to)
 		}
-		out = append(out, strings.Join(ports, "+")+" from "+strings.Join(from, ","))
+		optional := map[bool]string{true: " (optional)"}
+		out = append(out, strings.Join(ports, "+")+" from "+strings.Join(from, ",")+optional[r.Optional])
 	}
 	return strings.Join(out, "; ")
 }
@@ -132,8 +133,11 @@ func TestBindingRulesOfNetworkLoadBalancers(t *testing.T) {
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0"},
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Internal: true}, false, "TCP 30080 from VPC"},
 		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
-		// The rules must be equal to those of aws-load-balancer-controller, which does not compare address families here.
-		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16", "::/0"}}, false, "TCP 30080 from 10.1.0.0/16,::/0"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16", "0.0.0.0/0"}}, false, "TCP 30080 from 10.1.0.0/16,0.0.0.0/0"},
+		// aws-load-balancer-controller makes no second rule here, because it does not compare address families.
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16", "::/0"}}, false, "TCP 30080 from 10.1.0.0/16,::/0; TCP 30080 from subnets (optional)"},
+		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16", "::/0"}}, false, "TCP 30080 from 10.1.0.0/16,::/0; TCP 32001 from subnets"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16", "::/0"}, SeparateHealthCheckRule: true}, false, "TCP 53+UDP 53 from 10.1.0.0/16,::/0; TCP 53 from subnets"},
 		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
 		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{PreservesClientIP: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
 		// Without the second rule, the security group would block health checks.

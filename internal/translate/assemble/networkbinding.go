@@ -102,10 +102,14 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 		check = g.TrafficPort
 	}
 	// The CIDRs of clients may not include the addresses of the load balancer, which are the sources of health checks.
-	narrow := from[0].CIDR != "" && !slices.ContainsFunc(from, func(p model.Peer) bool { return slices.Contains(allClientRanges(), p.CIDR) })
+	narrow := from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
+	// aws-load-balancer-controller makes no rule if the CIDRs admit all addresses of the other address family. The rule is
+	// not added to the bindings that it wrote, because a takeover must change nothing in AWS.
+	optional := slices.ContainsFunc(from, func(p model.Peer) bool { return slices.Contains(allClientRanges(), p.CIDR) })
 	udp := slices.Contains(protocols, "UDP")
-	if other || narrow || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP")) {
-		out = append(out, model.BindingRule{From: []model.Peer{{Subnets: true}}, Ports: []model.PeerPort{{Protocol: "TCP", Port: &check}}})
+	required := other || narrow && !optional || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP"))
+	if required || narrow {
+		out = append(out, model.BindingRule{From: []model.Peer{{Subnets: true}}, Ports: []model.PeerPort{{Protocol: "TCP", Port: &check}}, Optional: !required})
 	}
 	return out
 }
