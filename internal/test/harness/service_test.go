@@ -134,6 +134,54 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 	}
 }
 
+// TestStatusShowsTheProtocolInAWS checks that the status of a Service shows the protocol that the listener has in AWS, not
+// the desired one, if the listener is held. A GlobalAccelerator takes its ports from this status.
+func TestStatusShowsTheProtocolInAWS(t *testing.T) {
+	t.Parallel()
+	const (
+		merge        = `, service.beta.kubernetes.io/aws-load-balancer-enable-tcp-udp-listener: "true"`
+		tcp          = "{name: a, port: 53, targetPort: 8080, nodePort: 30053}"
+		udp          = "{name: b, port: 53, targetPort: 8080, nodePort: 30053, protocol: UDP}"
+		otherTargets = "{name: b, port: 53, targetPort: 8081, nodePort: 30054, protocol: UDP}"
+		tls          = `, service.beta.kubernetes.io/aws-load-balancer-ssl-cert: "arn:aws:acm:us-west-2:123456789012:certificate/none"`
+	)
+	for name, c := range map[string]struct {
+		before, after           string // annotations after ipTargets
+		portsBefore, portsAfter string
+		status                  string
+		instances               bool
+	}{
+		"merged with other node ports":   {after: merge, portsBefore: tcp + "," + otherTargets, portsAfter: tcp + "," + otherTargets, status: "53/TCP", instances: true},
+		"merged with other target ports": {after: merge, portsBefore: tcp + "," + otherTargets, portsAfter: tcp + "," + otherTargets, status: "53/TCP"},
+		"other target ports":             {before: merge, after: merge, portsBefore: tcp + "," + udp, portsAfter: tcp + "," + otherTargets, status: "53/TCP,53/UDP"},
+		"TLS without a certificate":      {after: tls, portsBefore: udp, portsAfter: tcp, status: "53/UDP"},
+		"another protocol":               {portsBefore: udp, portsAfter: tcp, status: "53/TCP"},
+		"merged":                         {after: merge, portsBefore: tcp + "," + udp, portsAfter: tcp + "," + udp, status: "53/TCP,53/UDP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				targets := ipTargets
+				if c.instances {
+					targets = strings.Replace(ipTargets, "type: ip", "type: instance", 1)
+				}
+				r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", targets+c.before, c.portsBefore))
+				r.advanceTime(8 * time.Minute)
+				r.Apply(nlbService("mail", targets+c.after, c.portsAfter))
+				r.advanceTime(20 * time.Minute)
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := statusPorts(obj); got != c.status {
+					t.Errorf("the status shows %q, want %q\n%s", got, c.status, strings.Join(taggedLines(r, model.Service), "\n"))
+				}
+			})
+		})
+	}
+}
+
 // TestLoadBalancerIsDeletedWithItsService checks that a load balancer is deleted if its Service is deleted or changes
 // its type. With deletion protection, it is kept until the protection is disabled.
 func TestLoadBalancerIsDeletedWithItsService(t *testing.T) {
