@@ -90,8 +90,9 @@ type Draft struct {
 	Have     observed.Stack
 	Plan     plan.Plan
 	Findings finding.List
-	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate. No
-	// Kubernetes event reports a change of that state, so the stack runs again later.
+	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate, or an
+	// accelerator has an endpoint whose load balancer does not exist. No Kubernetes event reports a change of that state, so the
+	// stack runs again later.
 	MissingInAWS bool
 	// TranslatedStack is the desired state before it was adapted to another stack that uses the same load balancer.
 	TranslatedStack model.Stack
@@ -294,7 +295,8 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		}
 		e.recordPhase(stack.ID.Kind, PlanPhase, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
-		d.Findings, d.MissingInAWS = slices.Concat(found, more, ofRelation).Sorted(), more.CountErrors() > 0
+		d.Findings = slices.Concat(found, more, ofRelation).Sorted()
+		d.MissingInAWS = more.CountErrors() > 0 || stack.Accelerator != nil && stack.Accelerator.LoadBalancerMissing
 		var added bool
 		if questions, added = addQuestions(questions, append(p.Questions, rights...)); !added {
 			r.holdUnlessAdmitted(&d)

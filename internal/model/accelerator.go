@@ -36,6 +36,9 @@ type Accelerator struct {
 	Held bool
 	// Pending reports whether an endpoint has no load balancer yet, so that the stack must be reconciled again.
 	Pending bool
+	// LoadBalancerMissing reports whether AWS has no load balancer with a hostname or ARN of an endpoint. No event reports when
+	// it has one, so it is looked up again, less and less often.
+	LoadBalancerMissing bool
 	// Revoked are the ids of existing endpoints that the GlobalAccelerator may not use any more. They are removed
 	// immediately from every endpoint group, without waiting for their replacements.
 	Revoked []string

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	accelerators "github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
 
@@ -293,18 +294,20 @@ spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port
 	})
 }
 
+const serviceOfAnotherController = `
+apiVersion: v1
+kind: Service
+metadata: {name: theirs, namespace: edge}
+spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port: 80}]}
+`
+
 // TestNewLoadBalancerOfAnotherControllerIsFound checks that the load balancer of an object of another controller becomes an
 // endpoint soon after its status shows it, although the controller does not know the load balancer yet.
 func TestNewLoadBalancerOfAnotherControllerIsFound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newAcceleratorHarness(t, Options{})
-		r.Apply(edgeNamespace, `
-apiVersion: v1
-kind: Service
-metadata: {name: theirs, namespace: edge}
-spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port: 80}]}
-`, accelerator("edge", "front", listenerTo(`{type: Service, name: theirs}`)))
+		r.Apply(edgeNamespace, serviceOfAnotherController, accelerator("edge", "front", listenerTo(`{type: Service, name: theirs}`)))
 		r.Settle(10 * time.Minute)
 		made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
 			Name: aws.String("theirs"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Subnets: r.Seeded.Public[:2],
@@ -318,4 +321,46 @@ spec: {type: LoadBalancer, loadBalancerClass: other.example/class, ports: [{port
 			t.Errorf("endpoints %v, events %v", got, eventsOf(r, "edge", "front"))
 		}
 	})
+}
+
+// TestUnusableHostnameIsLookedUpRarely checks that a stack is done although the hostname in the status of an endpoint belongs to
+// no load balancer, and that the hostname is looked up less and less often. It also checks that a hostname of a load balancer of
+// another stack is not looked up again.
+func TestUnusableHostnameIsLookedUpRarely(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		host func(*Harness) string
+		most int // runs in six hours
+	}{
+		"of no load balancer":     {func(*Harness) string { return "nginx.example.com" }, int(6*time.Hour/durations.LongestBackOff) + 1},
+		"of an Ingress of others": {ingressHostname, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				r := newAcceleratorHarness(t, Options{Checkpoints: true, AfterRun: func(what string, _ error) {
+					if strings.Contains(what, "front") {
+						runs++
+					}
+				}})
+				r.Apply(edgeNamespace, serviceOfAnotherController, accelerator("edge", "front", listenerTo(`{type: Service, name: theirs}`)))
+				writeStatusHostname(r, cluster.KindService, "edge", "theirs", c.host(r))
+				r.Settle(time.Hour)
+				runs = 0
+				r.Settle(6 * time.Hour)
+				if runs > c.most {
+					t.Errorf("%d runs in six hours", runs)
+				}
+				r.Emulator.Calls().Reset()
+				r.Start()
+				r.Settle(time.Minute)
+				for _, c := range r.Emulator.Calls().Entries() {
+					if c.Service == "globalaccelerator" {
+						t.Errorf("call %s after a restart, so the stack has no checkpoint", c.Operation)
+					}
+				}
+			})
+		})
+	}
 }

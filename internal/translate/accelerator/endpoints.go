@@ -278,7 +278,7 @@ func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint
 		x.ID = q.Key()
 		return []model.Endpoint{x}
 	case lb == nil, lb.Cluster && !servesObject(*lb, ref), !lb.Cluster && !rightsChecker(t).admitsUnmanaged(lb.ARN):
-		t.accelerator.Pending = true // the load balancer may be created later
+		t.accelerator.LoadBalancerMissing = t.accelerator.LoadBalancerMissing || lb == nil
 		// The message does not reveal whether there is such a load balancer.
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s does not belong to a load balancer that may be an endpoint", finding.TruncateValue(shown), ref), "check which controller writes the status of that object")
 		return nil
@@ -327,7 +327,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 		case lb != nil:
 			return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
 		}
-		t.accelerator.Pending = true
+		t.accelerator.LoadBalancerMissing = true
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.TruncateValue(id)), "correct the endpointID")
 		return nil
 	case !rights.admitsUnmanaged(id), (of.isInstance && rights.isNode(id) || of.isAddress && t.askLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights.isListedEndpointID(id):

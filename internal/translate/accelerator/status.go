@@ -152,7 +152,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
 	case n.isGuest:
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the endpoint groups are in the accelerator of another owner"
-	case o.Stack.Accelerator != nil && o.Stack.Accelerator.Pending && o.Stack.Accelerator.Held && len(o.Stack.Accelerator.Listeners) == 0:
+	case n.lacksPorts(o.Stack.Accelerator):
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "protocol and ports are not known yet, because the endpoint has no load balancer"
 	case n.arn == "" || n.state != observed.AcceleratorDeployed:
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "AWS is deploying the accelerator"
@@ -160,6 +160,12 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator is deployed"
 	}
 	return n
+}
+
+// lacksPorts reports whether no listener is known, because the only endpoint has no load balancer from which protocol and ports
+// are taken. The answer must not reveal whether a hostname belongs to a load balancer that may not be an endpoint.
+func (n desiredStatus) lacksPorts(a *model.Accelerator) bool {
+	return a != nil && a.Held && len(a.Listeners) == 0 && (a.Pending || n.arn == "" && len(n.leftOutFindings) > 0)
 }
 
 // isDeployReason reports whether findings with reason r are about the deployment: failed calls to AWS or to the API

@@ -61,10 +61,15 @@ func TestEveryLeftOutEndpointIsInTheCondition(t *testing.T) {
 // TestReadyNamesUnknownPorts checks that, while protocol and ports are not known, condition Ready does not say that AWS
 // deploys an accelerator that does not exist.
 func TestReadyNamesUnknownPorts(t *testing.T) {
-	out := engine.Outcome{Stack: model.Stack{Accelerator: &model.Accelerator{Held: true, Pending: true}}}
-	got := statusOf(out, &aga.GlobalAccelerator{})
-	if got.ready != metav1.ConditionUnknown || !strings.HasPrefix(got.message, "protocol and ports are not known") {
-		t.Errorf("%s %s", got.ready, got.message)
+	pending := engine.Outcome{Stack: model.Stack{Accelerator: &model.Accelerator{Held: true, Pending: true}}}
+	missing := engine.Outcome{Stack: model.Stack{Accelerator: &model.Accelerator{Held: true}}, Findings: finding.List{
+		{Field: "spec.listeners[0].endpointGroups[0].endpoints[0]", Reason: finding.EndpointNotFound, Severity: finding.Warning},
+	}}
+	for name, out := range map[string]engine.Outcome{"no load balancer yet": pending, "load balancer is not found": missing} {
+		got := statusOf(out, &aga.GlobalAccelerator{})
+		if got.ready != metav1.ConditionUnknown || !strings.HasPrefix(got.message, "protocol and ports are not known") {
+			t.Errorf("%s: %s %s", name, got.ready, got.message)
+		}
 	}
 }
 
