@@ -52,6 +52,7 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 		protocols = slices.DeleteFunc([]model.BaseProtocol{model.TCP, model.UDP}, func(p model.BaseProtocol) bool { return len(found[p]) == 0 })
 	}
 	shown := t.endpointOrigin(spec.EndpointGroups[0].Endpoints[0], at)
+	var skipped []model.AcceleratorListener // not created, because they have too many port ranges
 	for i, p := range protocols {
 		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: t.hasSourceIPAffinity(spec, field), Origin: t.origin(field), ProtocolOf: shown, PortsOf: shown}
 		if spec.Protocol != "" {
@@ -72,6 +73,7 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 			continue
 		case len(l.Ports) > rules.MaxPortRanges:
 			t.holdAccelerator(at, finding.QuotaReached, fmt.Sprintf("the endpoint has %s ports in %d ranges, and a listener can have at most %d; this listener is not created", p, len(l.Ports), rules.MaxPortRanges), "set portRanges")
+			skipped = append(skipped, l)
 			continue
 		}
 		own := g
@@ -79,13 +81,14 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 		l.Groups = []model.EndpointGroup{own}
 		t.accelerator.Listeners = append(t.accelerator.Listeners, l)
 	}
-	// An override applies only to the listener that has its port. If none has it, the first one reports it.
+	// An override applies only to the listener that has its port. If none has it, the first one that is created reports it.
+	all := slices.Concat(t.accelerator.Listeners, skipped)
 	hasPort := func(port int32) func(model.AcceleratorListener) bool {
 		return func(l model.AcceleratorListener) bool { return l.HasPort(port) }
 	}
 	for i, l := range t.accelerator.Listeners {
 		l.Groups[0].Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool {
-			return !l.HasPort(o.Listener) && (i > 0 || slices.ContainsFunc(t.accelerator.Listeners, hasPort(o.Listener)))
+			return !l.HasPort(o.Listener) && (i > 0 || slices.ContainsFunc(all, hasPort(o.Listener)))
 		})
 	}
 }
