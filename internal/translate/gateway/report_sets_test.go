@@ -1,103 +1,72 @@
 package gateway
 
 import (
-	"fmt"
+	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-const setOfGatewayDocs = `
+// secureSetDocs has Gateway a/g, whose only served listener is in a ListenerSet of another namespace.
+const secureSetDocs = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {namespace: a, name: g}
 spec:
   gatewayClassName: alb
-  allowedListeners: {namespaces: {from: %s}}
-  listeners: [{name: web, port: 80, protocol: HTTP}]
+  allowedListeners: {namespaces: {from: All}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
-metadata: {namespace: a, name: part}
-spec: {parentRef: {name: g}, listeners: [{name: l, port: 81, protocol: HTTP}]}
+metadata: {namespace: tenant, name: set}
+spec:
+  parentRef: {name: g, namespace: a}
+  listeners:
+  - {name: https, port: 443, protocol: HTTPS, hostname: a.com, tls: {certificateRefs: [{name: secret}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: tenant, name: r}
+spec:
+  parentRefs: [{kind: ListenerSet, group: gateway.networking.k8s.io, name: set}]
+---
 `
 
-// TestStatusOfSetsOfAHeldGatewayStays checks that a ListenerSet is not reported as programmed while its Gateway is held,
-// because its listeners are not created. A ListenerSet that the Gateway does not admit is reported.
-func TestStatusOfSetsOfAHeldGatewayStays(t *testing.T) {
-	for from, want := range map[string]string{"Same": "Accepted=Unknown/Pending Programmed=Unknown/Pending", "None": "Accepted=False/NotAllowed Programmed=False/NotAllowed"} {
-		s := newReportHarness(t, fmt.Sprintf(setOfGatewayDocs, from))
-		s.outcome.Stack.Held.Everything = true
-		s.outcome.Findings = finding.List{{Object: finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
-		s.writeReport()
-		obj, _ := s.src.Get(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "a", Name: "part"})
-		if got := conditionsText(obj.(*gwv1.ListenerSet).Status.Conditions); got != want {
-			t.Errorf("%s: conditions %s", from, got)
-		}
-	}
-}
-
-// TestAttachedSetsAreNotReportedWithoutTheirKind checks that a Gateway has no number of ListenerSets if the API server does
-// not serve them, because the CRD of Gateways may then lack the field, so that each run would write it again.
-func TestAttachedSetsAreNotReportedWithoutTheirKind(t *testing.T) {
-	s := newReportHarness(t, oneGatewayDocs)
-	for _, p := range s.frontend.Report(cluster.NewView(sourceWithoutKinds{s.src, []cluster.Kind{cluster.KindListenerSet}}), s.outcome) {
-		e, ok := p.(cluster.StatusEdit)
-		if !ok || e.Ref.Kind != cluster.KindGateway {
-			continue
-		}
-		fields := e.Edit(s.getGateway(), metav1.Time{}).(map[string]any)
-		if n, written := fields["attachedListenerSets"]; written || fields["listeners"] == nil {
-			t.Errorf("attachedListenerSets is %v in %v", n, fields)
-		}
-	}
-}
-
-// TestStatusOfSetsThatAnotherControllerServesStays checks that the status of a ListenerSet is reset when the class of its
-// Gateway belongs to another controller, and that the status which that controller then writes stays, although the Gateway
-// still has the finalizer of this controller.
-func TestStatusOfSetsThatAnotherControllerServesStays(t *testing.T) {
-	s := newReportHarness(t, `
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: other}
-spec: {controllerName: example.com/other}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {namespace: a, name: g, finalizers: [gateway.k8s.aws/alb]}
-spec:
-  gatewayClassName: alb
-  allowedListeners: {namespaces: {from: Same}}
-  listeners: [{name: web, port: 80, protocol: HTTP}]
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: ListenerSet
-metadata: {namespace: a, name: part}
-spec: {parentRef: {name: g}, listeners: [{name: l, port: 81, protocol: HTTP}]}
-`)
-	s.frontend.opt.AllowMassRemoval = true
-	s.writeReport()
-	conditions := func() []metav1.Condition {
-		obj, _ := s.src.Get(cluster.Ref{Kind: cluster.KindListenerSet, Namespace: "a", Name: "part"})
-		return obj.(*gwv1.ListenerSet).Status.Conditions
-	}
-	if got := findCondition(conditions(), "Accepted"); got.Status != metav1.ConditionTrue {
-		t.Fatalf("conditions %s", conditionsText(conditions()))
-	}
-	s.editObject(cluster.KindGateway, "a", "g", `{"spec": {"gatewayClassName": "other"}}`)
-	s.writeReport()
-	if got := findCondition(conditions(), "Accepted"); got.Status != metav1.ConditionUnknown {
-		t.Fatalf("conditions %s", conditionsText(conditions()))
-	}
-	s.editObject(cluster.KindListenerSet, "a", "part", `{"status": {"conditions": [
-		{"type": "Accepted", "status": "True", "reason": "Accepted", "message": "valid", "lastTransitionTime": "2026-01-01T00:00:00Z"},
-		{"type": "Programmed", "status": "True", "reason": "Programmed", "message": "ready", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`)
-	if n := s.writeReport(); n != 0 || findCondition(conditions(), "Accepted").Message != "valid" {
-		t.Errorf("%d writes, conditions %s", n, conditionsText(conditions()))
+// TestReportOfAnUnservedListenerSet checks that the listener of a ListenerSet is only reported as waiting for an import while
+// nothing prevents the import, and that neither the Gateway nor the ListenerSet shows details of the other namespace.
+func TestReportOfAnUnservedListenerSet(t *testing.T) {
+	gateway, set := finding.Ref{Kind: "Gateway", Namespace: "a", Name: "g"}, finding.Ref{Kind: "ListenerSet", Namespace: "tenant", Name: "set"}
+	refused := finding.Finding{Object: set, Field: "spec.listeners[0].tls.certificateRefs", Reason: finding.QuotaReached, Severity: finding.Error, Message: `Secret "tenant/secret": too many`}
+	private := finding.Finding{Object: gateway, Reason: finding.AccessDenied, Severity: finding.Error, Message: "private to the Gateway"}
+	for _, c := range []struct {
+		name     string
+		findings finding.List
+		// reason and message are those of condition Programmed of the listener. The Gateway has the same reason, and message
+		// ofGateway.
+		reason, message, ofGateway string
+	}{
+		{"import runs", nil, "Pending", `import of the certificate of Secret "tenant/secret"`, `listener "https": see the status of ListenerSet tenant/set`},
+		{"import is refused", finding.List{refused}, "Invalid", "too many", `listener "https": see the status of ListenerSet tenant/set`},
+		{"the Gateway has an error", finding.List{private}, "Invalid", "see the status of Gateway a/g", `listener "https": private to the Gateway`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newReportHarness(t, secureSetDocs)
+			step := plan.Step{Address: plan.Address{Kind: plan.Certificate, ID: "imported/tenant/secret"}, Wait: plan.Wait{For: "its ARN"}}
+			s.outcome.Plan, s.outcome.Findings = plan.Plan{Steps: []plan.Step{step}}, c.findings
+			s.writeReport()
+			listeners, _ := cluster.Get[*gwv1.ListenerSet](cluster.NewView(s.src), cluster.KindListenerSet, "tenant", "set")
+			got := findCondition(listeners.Status.Listeners[0].Conditions, "Programmed")
+			if got.Reason != c.reason || !strings.Contains(got.Message, c.message) || strings.Contains(got.Message, "private") {
+				t.Errorf("listener: %s: %s", got.Reason, got.Message)
+			}
+			got = findCondition(s.getGateway().Status.Conditions, "Programmed")
+			if got.Reason != c.reason || got.Message != c.ofGateway {
+				t.Errorf("Gateway: %s: %s", got.Reason, got.Message)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,7 +140,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 	case r.refusesConnections(int32(l.Spec.Port)):
 		return attach.Problem{}
 	case len(r.Attached.RoutesOnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
-		why := r.firstError(int32(l.Spec.Port))
+		why := r.firstError(l.Parent, int32(l.Spec.Port))
 		if why == "" {
 			if secret := r.pendingImport(l); secret != "" {
 				return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: fmt.Sprintf("Listener waits for the import of the certificate of Secret %q.", secret)}
@@ -164,10 +165,11 @@ func (r listenerReport) pendingImport(l *attach.Listener) string {
 	return ""
 }
 
-// firstError returns the message of the first error about the Gateway or a route of the port; "" if there is none. This error
-// is probably the reason why the load balancer does not listen on the port.
-func (r listenerReport) firstError(port int32) string {
-	refs := []finding.Ref{r.ref()}
+// firstError returns the message of the first error about parent, the Gateway or a route of the port; "" if there is none. This
+// error is probably the reason why the load balancer does not listen on the port. The message is for the status of parent,
+// which is the Gateway or a ListenerSet.
+func (r listenerReport) firstError(parent finding.Ref, port int32) string {
+	refs := []finding.Ref{parent, r.ref()}
 	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
 		refs = append(refs, cluster.RefOf(r.Attached.Routes[a.Route].Object))
 	}
@@ -175,7 +177,7 @@ func (r listenerReport) firstError(port int32) string {
 		for _, x := range r.found[ref] {
 			switch {
 			case x.Severity != finding.Error || x.Reason == finding.GatewayFieldIgnored || x.Port != 0 && x.Port != port:
-			case ref.Namespace != r.Gateway.Namespace: // the owner of the Gateway must not see details of an object in another namespace
+			case ref.Namespace != parent.Namespace: // the owner of parent must not see details of an object in another namespace
 				return "see the status of " + ref.String()
 			default:
 				return x.TextWithField()
@@ -186,7 +188,8 @@ func (r listenerReport) firstError(port int32) string {
 }
 
 // nothingServedReason returns the reason why no listener is served although the load balancer is active. It returns the zero
-// Problem if a listener is served, or if no listener has a problem.
+// Problem if a listener is served, or if no listener has a problem. It has no details of ListenerSets, because they may be in
+// other namespaces.
 func (r listenerReport) nothingServedReason() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
@@ -200,7 +203,11 @@ func (r listenerReport) nothingServedReason() attach.Problem {
 			if v.programmed.Reason == string(gwv1.ListenerReasonPending) {
 				reason = gwv1.GatewayReasonPending
 			}
-			return attach.Problem{Reason: string(reason), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}
+			l, why := &r.Attached.Listeners[i], v.programmed.Message
+			if l.Parent != r.ref() {
+				why = cmp.Or(r.firstError(r.ref(), int32(l.Spec.Port)), "see the status of "+l.Parent.String())
+			}
+			return attach.Problem{Reason: string(reason), Message: fmt.Sprintf("listener %q: %s", l.Spec.Name, why)}
 		}
 	}
 	return attach.Problem{}
