@@ -26,7 +26,7 @@ func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.S
 	for _, f := range handover.ObjectObstacles(want, g.IngressStack) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
-	differences := handover.Differences(want, g.IngressStack, func(b model.Binding) string { return port(&b) })
+	differences := handover.Differences(want, g.IngressStack, nil, func(b model.Binding) string { return port(&b) })
 	if !slices.ContainsFunc(differences, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		return // there are no differences, or the Ingresses accept them
 	}

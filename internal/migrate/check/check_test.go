@@ -51,7 +51,8 @@ func sampleStack() model.Stack {
 	return model.Stack{
 		LoadBalancer: &model.LoadBalancer{
 			Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, Tags: map[string]string{"team": "a"},
-			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{{Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"}}}},
+			PrivateLinkRules: "on",
+			SecurityGroups:   model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{{Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"}}}},
 			Listeners: []model.Listener{{
 				Port: 443, TLS: &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertARNs{ARNs: []string{"one", "two"}}}},
 				Default: []model.Action{model.FixedResponse{Status: "404"}}, Rules: rules,
@@ -124,7 +125,7 @@ func TestEachChangeIsADifference(t *testing.T) {
 		"another policy": {func(s *model.Stack) { s.LoadBalancer.Listeners[0].TLS.Policy = "q" }, "TLS policy"},
 		"an ALPN policy": {func(s *model.Stack) { s.LoadBalancer.Listeners[0].TLS.ALPN = "HTTP2Only" }, "ALPN policy"},
 		"source NAT":     {func(s *model.Stack) { s.LoadBalancer.SourceNAT = "on" }, "source NAT"},
-		"PrivateLink":    {func(s *model.Stack) { s.LoadBalancer.PrivateLinkRules = "off" }, "PrivateLink"},
+		"PrivateLink":    {func(s *model.Stack) { s.LoadBalancer.PrivateLinkRules = "off" }, "PrivateLink: Ingress on, Gateway off"},
 		"a certificate less": {func(s *model.Stack) {
 			s.LoadBalancer.Listeners[0].TLS.Certificates = []model.CertChoice{model.CertARNs{ARNs: []string{"one"}}}
 		}, "certificates"},

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -21,9 +23,9 @@ const maxShownDifferences = 5
 
 // Differences returns findings about the differences that clients would notice if a Gateway took over the load balancer of
 // another stack. A difference prevents the take-over, unless the owner of its rule has consented to the take-over by this
-// Gateway. For a difference that belongs to no rule, all members must have consented. port returns the number of the Service
-// port of a binding.
-func Differences(want, from model.Stack, port func(model.Binding) string) (out finding.List) {
+// Gateway. For a difference that belongs to no rule, all members must have consented. live is the load balancer
+// in AWS; nil if it is not known. port returns the number of the Service port of a binding.
+func Differences(want, from model.Stack, live *observed.LoadBalancer, port func(model.Binding) string) (out finding.List) {
 	allConsent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
 	add := func(text string, consent bool) {
 		f := refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
@@ -40,7 +42,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	side := func(s model.Stack) check.Side {
 		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }, TakesOver: s.ID == want.ID}
 	}
-	res := check.Compare(side(from), side(want), naming.MigratedFromTag)
+	res := check.Compare(side(withLiveSettings(from, live)), side(want), naming.MigratedFromTag)
 	consented := func(d check.Difference) bool {
 		return allConsent || slices.ContainsFunc(from.Members, func(m model.Member) bool {
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())
@@ -78,6 +80,20 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		})
 	}
 	return out
+}
+
+// withLiveSettings returns a copy of a stack that has, for settings that its objects do not set, the values of its load
+// balancer in AWS. The stack keeps these values, and a Gateway with other values would change them.
+func withLiveSettings(s model.Stack, live *observed.LoadBalancer) model.Stack {
+	if s.LoadBalancer == nil || live == nil {
+		return s
+	}
+	lb := *s.LoadBalancer
+	s.LoadBalancer = &lb
+	if lb.PrivateLinkRules == "" && len(live.SecurityGroups) > 0 {
+		lb.PrivateLinkRules = cmp.Or(live.PrivateLinkRules, "on") // the default of AWS
+	}
+	return s
 }
 
 // comparisonText returns a text about a comparison for a take-over that no difference prevents: either there are no

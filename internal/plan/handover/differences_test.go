@@ -2,10 +2,13 @@ package handover
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // TestAdoptionIsReadyOnlyIfAllIsCompared checks that, in dry run, a take-over by a Gateway is reported as ready only if all
@@ -24,9 +27,46 @@ func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 			}}}
 			return s
 		}
-		found := Differences(with(adoptingGateway(true, false)), with(stackOf(ingressGroup, true)), nil)
+		found := Differences(with(adoptingGateway(true, false)), with(stackOf(ingressGroup, true)), nil, nil)
 		if len(found) != 1 || found[0].Reason != want {
 			t.Errorf("%d headers: %v", headers, found)
+		}
+	}
+}
+
+// TestUnsetSettingsAreComparedWithAWS checks that a setting that the objects of a load balancer do not set, and that they
+// therefore keep, is compared with its value in AWS.
+func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
+	t.Parallel()
+	type (
+		settings = model.LoadBalancer
+		inAWS    = observed.LoadBalancer
+	)
+	groups := []string{"sg-1"}
+	for name, c := range map[string]struct {
+		from    settings
+		live    inAWS
+		gateway settings
+		want    string // "" for no difference
+	}{
+		"PrivateLink is switched on":            {settings{}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{PrivateLinkRules: "on"}, "rules for AWS PrivateLink: Ingress off, Gateway on"},
+		"PrivateLink is switched off":           {settings{}, inAWS{PrivateLinkRules: "on", SecurityGroups: groups}, settings{PrivateLinkRules: "off"}, "rules for AWS PrivateLink: Ingress on, Gateway off"},
+		"the default of PrivateLink is changed": {settings{}, inAWS{SecurityGroups: groups}, settings{PrivateLinkRules: "off"}, "rules for AWS PrivateLink: Ingress on, Gateway off"},
+		"PrivateLink stays off":                 {settings{}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{PrivateLinkRules: "off"}, ""},
+		"PrivateLink is not set":                {settings{}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{}, ""},
+		"PrivateLink is no longer set":          {settings{PrivateLinkRules: "off"}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{}, ""},
+		"another value of PrivateLink is set":   {settings{PrivateLinkRules: "on"}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{PrivateLinkRules: "off"}, "rules for AWS PrivateLink: Ingress on, Gateway off"},
+		"PrivateLink without security groups":   {settings{}, inAWS{}, settings{PrivateLinkRules: "off"}, ""},
+	} {
+		from, want := stackOf(ingressGroup, true), adoptingGateway(true, false)
+		from.LoadBalancer, want.LoadBalancer = &c.from, &c.gateway
+		found := Differences(want, from, &c.live, nil)
+		found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Reason != finding.AdoptionDiffers })
+		switch {
+		case c.want == "" && len(found) > 0:
+			t.Errorf("%s: %v", name, found)
+		case c.want != "" && (len(found) != 1 || !strings.Contains(found[0].Message, c.want)):
+			t.Errorf("%s: %v, want %q", name, found, c.want)
 		}
 	}
 }

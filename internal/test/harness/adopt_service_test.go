@@ -130,3 +130,42 @@ func TestLoadBalancerOfServiceIsAdopted(t *testing.T) {
 		}
 	})
 }
+
+// TestGatewayMustHaveTheSettingsInAWS checks that a Gateway does not adopt the load balancer of a Service if a setting of the
+// Gateway differs from the value in AWS, which the Service keeps because it does not set it.
+func TestGatewayMustHaveTheSettingsInAWS(t *testing.T) {
+	t.Parallel()
+	const ports = "{name: smtp, port: 25, targetPort: 8080}, {name: imap, port: 143, targetPort: 8080}"
+	for configured, adopted := range map[string]bool{"on": false, "off": true} {
+		t.Run(configured, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				r.Apply(readyPods("mail", podAddresses[:3]...), nlbService("mail", ipTargets+", service.beta.kubernetes.io/aws-load-balancer-inbound-sg-rules-on-private-link-traffic: 'off'", ports))
+				r.advanceTime(8 * time.Minute)
+				r.Apply(nlbService("mail", ipTargets, ports))
+				r.advanceTime(time.Minute)
+				r.Emulator.Calls().Reset()
+				r.Apply(`
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: mail, namespace: shop}
+spec: {enforceSecurityGroupInboundRulesOnPrivateLinkTraffic: "`+configured+`"}
+`, strings.NewReplacer("gatewayClassName: nlb,", "gatewayClassName: nlb, infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: mail}},",
+					`, gateway.k8s.aws/dry-run: "true"`, "").Replace(mailGateway))
+				r.advanceTime(10 * time.Minute)
+				if _, gateway := mailStatusHostnames(r); gateway != "" != adopted {
+					t.Errorf("adopted: %t, want %t", gateway != "", adopted)
+				}
+				reported := false
+				for _, o := range r.Store.All("Event") {
+					e := o.(*corev1.Event)
+					reported = reported || strings.Contains(e.Message, "rules for AWS PrivateLink: Service off, Gateway on")
+				}
+				if n := r.Emulator.Calls().Count("SetSecurityGroups"); n > 0 || reported == adopted {
+					t.Errorf("%d changes of the setting, the difference is reported: %t", n, reported)
+				}
+			})
+		})
+	}
+}
