@@ -70,7 +70,7 @@ func sslRedirect(l model.Listener) (model.Redirect, bool) {
 // cannot be translated or whose order cannot be kept.
 func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	listenerRules := slices.Clone(l.Rules)
-	defaultRule := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld, Tags: g.ruleTags(l.DefaultOf.Object, l)}
+	defaultRule := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld, Tags: l.DefaultRuleTags}
 	noDefaultBackend := l.DefaultOf.Object.IsZero()
 	listenerRules = append(listenerRules, defaultRule)
 	var rules []match.Rule
@@ -120,21 +120,12 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 		}
 		listenerRule := listenerRules[r.RuleIndex]
 		if listenerRule.Member.IsZero() {
-			listenerRule.Member, listenerRule.Origin = listenerRules[r.AddedBefore].Member, listenerRules[r.AddedBefore].Origin
+			next := listenerRules[r.AddedBefore]
+			listenerRule.Member, listenerRule.Origin, listenerRule.Tags = next.Member, next.Origin, next.Tags
 		}
 		out = append(out, routeMatch{r, &listenerRule, r.Text() + "\n" + r.Answer})
 	}
 	return out
-}
-
-// ruleTags returns the tags of the rules of a member. If the member has no rule, they are those of the listener.
-func (g routeBuilder) ruleTags(member finding.Ref, l model.Listener) map[string]string {
-	for _, o := range g.lb.Listeners {
-		if i := slices.IndexFunc(o.Rules, func(r model.Rule) bool { return r.Member == member }); i >= 0 {
-			return o.Rules[i].Tags
-		}
-	}
-	return l.Tags
 }
 
 // checkProtocolVersion adds a note about a rule of an HTTP listener whose targets use another protocol version than HTTP1,

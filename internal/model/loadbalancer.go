@@ -205,7 +205,9 @@ type Listener struct {
 	// several steps.
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
-	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
+	// DefaultRuleTags are the tags of a rule that takes the place of the default action: those of the Ingress in DefaultOf.
+	DefaultRuleTags map[string]string
+	Rules           []Rule // in order of precedence; priorities are 1, 2, 3, …
 	// Covered has all rules, including those that are not in Rules because an earlier redirect answers all their requests.
 	// It is nil if Rules has all rules. Covering is the Shadowing with which Rules was computed.
 	Covered  []Rule

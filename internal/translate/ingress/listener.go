@@ -129,7 +129,7 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 				backendName(*m.ing.Spec.DefaultBackend), backendName(*winner.ing.Spec.DefaultBackend), winner.Ref, false)
 		}
 	}
-	l.DefaultOf = finding.Origin{Object: winner.Ref, Field: defaultBackendField}
+	l.DefaultOf, l.DefaultRuleTags = finding.Origin{Object: winner.Ref, Field: defaultBackendField}, t.WithDefaultTags(winner.Tags)
 	if !ok {
 		l.DefaultHeld = model.HeldInvalid
 		return
