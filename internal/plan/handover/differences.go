@@ -3,6 +3,7 @@ package handover
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,8 +24,8 @@ const maxShownDifferences = 5
 
 // Differences returns findings about the differences that clients would notice if a Gateway took over the load balancer of
 // another stack. A difference prevents the take-over, unless the owner of its rule has consented to the take-over by this
-// Gateway. For a difference that belongs to no rule, all members must have consented. live is the load balancer
-// in AWS; nil if it is not known. port returns the number of the Service port of a binding.
+// Gateway. For a difference that belongs to no rule, all members must have consented. live is the load balancer in
+// AWS; nil if it is not known. port returns the number of the Service port of a binding.
 func Differences(want, from model.Stack, live *observed.LoadBalancer, port func(model.Binding) string) (out finding.List) {
 	allConsent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
 	add := func(text string, consent bool) {
@@ -93,7 +94,37 @@ func withLiveSettings(s model.Stack, live *observed.LoadBalancer) model.Stack {
 	if lb.PrivateLinkRules == "" && len(live.SecurityGroups) > 0 {
 		lb.PrivateLinkRules = cmp.Or(live.PrivateLinkRules, "on") // the default of AWS
 	}
+	if lb.IsSchemeUnset() {
+		lb.Scheme = cmp.Or(live.Scheme, lb.Scheme)
+	}
+	lb.Attributes = withLiveAttributes(lb.Attributes, live.Attributes)
+	lb.Listeners = slices.Clone(lb.Listeners)
+	for i := range lb.Listeners {
+		l := &lb.Listeners[i]
+		on := live.ListenerOnPort(l.Port)
+		if on == nil {
+			continue
+		}
+		l.Attributes = withLiveAttributes(l.Attributes, on.Attributes)
+		if l.TLS == nil {
+			continue
+		}
+		tls := *l.TLS
+		l.TLS = &tls
+		tls.ALPN = cmp.Or(tls.ALPN, on.ALPN)
+		if tls.MutualAuth == nil {
+			tls.MutualAuth = on.MutualAuth
+		}
+	}
 	return s
+}
+
+// withLiveAttributes returns the desired attributes of a resource, and its other attributes in AWS.
+func withLiveAttributes(desired, live map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, live)
+	maps.Copy(out, desired)
+	return out
 }
 
 // comparisonText returns a text about a comparison for a take-over that no difference prevents: either there are no

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // TestAdoptionIsReadyOnlyIfAllIsCompared checks that, in dry run, a take-over by a Gateway is reported as ready only if all
@@ -43,6 +44,16 @@ func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
 		inAWS    = observed.LoadBalancer
 	)
 	groups := []string{"sg-1"}
+	tls := func(t model.TLS) settings { return settings{Listeners: []model.Listener{{Port: 443, TLS: &t}}} }
+	listener := func(l observed.Listener) inAWS {
+		l.Port = 443
+		return inAWS{Listeners: []observed.Listener{l}}
+	}
+	attributes := func(of ...string) settings {
+		return settings{Attributes: map[string]string{"a": of[0]}, Listeners: []model.Listener{{Port: 443, Attributes: map[string]string{"b": of[1]}}}}
+	}
+	liveAttributes := inAWS{Attributes: map[string]string{"a": "1", "x": "1"}, Listeners: []observed.Listener{{Port: 443, Attributes: map[string]string{"b": "1", "x": "1"}}}}
+	off, verify := &model.MutualAuth{Mode: equal.SettingOff}, &model.MutualAuth{Mode: equal.MutualAuthVerify, TrustStore: "arn"}
 	for name, c := range map[string]struct {
 		from    settings
 		live    inAWS
@@ -57,6 +68,19 @@ func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
 		"PrivateLink is no longer set":          {settings{PrivateLinkRules: "off"}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{}, ""},
 		"another value of PrivateLink is set":   {settings{PrivateLinkRules: "on"}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{PrivateLinkRules: "off"}, "rules for AWS PrivateLink: Ingress on, Gateway off"},
 		"PrivateLink without security groups":   {settings{}, inAWS{}, settings{PrivateLinkRules: "off"}, ""},
+		"client certificates are switched off":  {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{}), "client certificates: Ingress verify arn"},
+		"and explicitly":                        {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{MutualAuth: off}), "client certificates: Ingress verify arn"},
+		"client certificates are switched on":   {tls(model.TLS{}), listener(observed.Listener{MutualAuth: off}), tls(model.TLS{MutualAuth: verify}), "client certificates: Ingress none, Gateway verify arn"},
+		"client certificates stay":              {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{MutualAuth: verify}), ""},
+		"no client certificates":                {tls(model.TLS{}), listener(observed.Listener{MutualAuth: off}), tls(model.TLS{}), ""},
+		"the ALPN policy is switched off":       {tls(model.TLS{}), listener(observed.Listener{ALPN: "HTTP2Only"}), tls(model.TLS{ALPN: equal.NoALPN}), "ALPN policy: Ingress HTTP2Only, Gateway None"},
+		"the ALPN policy stays":                 {tls(model.TLS{}), listener(observed.Listener{ALPN: "HTTP2Only"}), tls(model.TLS{ALPN: "HTTP2Only"}), ""},
+		"no ALPN policy":                        {tls(model.TLS{}), listener(observed.Listener{ALPN: equal.NoALPN}), tls(model.TLS{ALPN: equal.NoALPN}), ""},
+		"a new listener":                        {tls(model.TLS{}), inAWS{}, tls(model.TLS{ALPN: equal.NoALPN}), ""},
+		"the scheme stays":                      {settings{Scheme: model.Internal}, inAWS{Scheme: model.InternetFacing}, settings{Scheme: model.InternetFacing}, ""},
+		"attributes stay":                       {settings{Listeners: []model.Listener{{Port: 443}}}, liveAttributes, attributes("1", "1"), ""},
+		"an attribute changes":                  {settings{Listeners: []model.Listener{{Port: 443}}}, liveAttributes, attributes("2", "1"), "attributes: Ingress a=1, Gateway a=2"},
+		"an attribute of a listener changes":    {settings{Listeners: []model.Listener{{Port: 443}}}, liveAttributes, attributes("1", "2"), "port 443: attributes: Ingress b=1, Gateway b=2"},
 	} {
 		from, want := stackOf(ingressGroup, true), adoptingGateway(true, false)
 		from.LoadBalancer, want.LoadBalancer = &c.from, &c.gateway

@@ -1,7 +1,6 @@
 package handover
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // Obstacles returns findings about observed resources and planned steps that prevent a take-over. want is the stack of the
@@ -132,19 +130,6 @@ func resourceObstacles(want model.Stack, have observed.Stack) (out finding.List)
 		}
 		if lb.AddressType != lbs[0].AddressType {
 			add("set ipAddressType in the LoadBalancerConfiguration", "its address type is %s and the address type of the Gateway is %s", lbs[0].AddressType, lb.AddressType)
-		}
-		for _, l := range lb.Listeners {
-			// Ingresses and Services keep these settings if they do not set them.
-			live := lbs[0].ListenerOnPort(l.Port)
-			if live == nil || l.TLS == nil {
-				continue
-			}
-			if l.TLS.MutualAuth == nil && !equal.SameMutualAuth(&model.MutualAuth{Mode: equal.SettingOff}, live.MutualAuth) {
-				add("set mutualAuthentication in the LoadBalancerConfiguration", "port %d has client certificate mode %q, which the Gateway would switch off", l.Port, live.MutualAuth.Mode)
-			}
-			if l.TLS.ALPN == equal.NoALPN && cmp.Or(live.ALPN, equal.NoALPN) != equal.NoALPN {
-				add("set alpnPolicy in the LoadBalancerConfiguration", "port %d has ALPN policy %q, which the Gateway would switch off", l.Port, live.ALPN)
-			}
 		}
 	}
 	return out

@@ -8,7 +8,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
 // TestResourcesOfAThirdStackAreAnObstacle checks that a Gateway does not take over a load balancer if a third stack has
@@ -82,36 +81,6 @@ func TestTagsOfAWSNeedNoRoomForAHandover(t *testing.T) {
 				t.Errorf("obstacles %q, want %q", text, c.why)
 			}
 		})
-	}
-}
-
-// TestGatewayMustNotSwitchOffListenerSettings checks that a take-over is refused if a listener in AWS has client certificates
-// or an ALPN policy that the Gateway lacks. Ingresses and Services that do not set them keep them.
-func TestGatewayMustNotSwitchOffListenerSettings(t *testing.T) {
-	verify := &model.MutualAuth{Mode: equal.MutualAuthVerify, TrustStore: "arn"}
-	for name, c := range map[string]struct {
-		tls  model.TLS
-		live observed.Listener
-		why  string
-	}{
-		"no client certificates":  {model.TLS{}, observed.Listener{MutualAuth: &model.MutualAuth{Mode: equal.SettingOff}}, ""},
-		"client certificates":     {model.TLS{}, observed.Listener{MutualAuth: verify}, `port 443 has client certificate mode "verify"`},
-		"the same certificates":   {model.TLS{MutualAuth: verify}, observed.Listener{MutualAuth: verify}, ""},
-		"no ALPN policy":          {model.TLS{ALPN: equal.NoALPN}, observed.Listener{ALPN: equal.NoALPN}, ""},
-		"an ALPN policy":          {model.TLS{ALPN: equal.NoALPN}, observed.Listener{ALPN: "HTTP2Only"}, `port 443 has ALPN policy "HTTP2Only"`},
-		"a policy of the Gateway": {model.TLS{ALPN: "HTTP2Only"}, observed.Listener{ALPN: "HTTP2Only"}, ""},
-	} {
-		want, have := adoptingGateway(false, true), loadBalancerOf(false, ingressGroup)
-		have.AdoptedStack, have.LoadBalancers[0].Type = ingressGroup, "application"
-		want.LoadBalancer.Listeners, c.live.Port = []model.Listener{{Port: 443, TLS: &c.tls}}, 443
-		have.LoadBalancers[0].Listeners = []observed.Listener{c.live}
-		text := ""
-		for _, f := range Obstacles(want, have, nil) {
-			text += f.Message
-		}
-		if c.why == "" && text != "" || !strings.Contains(text, c.why) {
-			t.Errorf("%s: obstacles %q, want %q", name, text, c.why)
-		}
 	}
 }
 
