@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
 // listsSecurityGroupsByName reports whether input is that of a DescribeSecurityGroups call with a filter for the tag
@@ -89,6 +90,47 @@ func TestNewMemberTakesNothingWhileReadFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDisabledSharedSecurityGroupStaysWhileReadFails checks a load balancer with the shared backend security group after a
+// restart with --enable-backend-security-group=false. It keeps the security group and the rules of its targets, also while
+// the list of security groups cannot be read, and other changes take effect.
+func TestDisabledSharedSecurityGroupStaysWhileReadFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		disabled := false
+		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.NoBackendSecurityGroup = disabled }})
+		u := optionalRead{service: "ec2", operation: "DescribeSecurityGroups", independentKinds: []string{"rule"}, matchesCall: func(input any) bool {
+			in, ok := input.(*ec2.DescribeSecurityGroupsInput)
+			return ok && slices.ContainsFunc(in.Filters, func(f ec2types.Filter) bool { return aws.ToString(f.Name) == "tag-key" })
+		}}
+		managed := map[string]string{"security-groups": "EXTRA", "manage-backend-security-group-rules": "true"}
+		r.Apply(shop, readyPods("web", podAddresses[:3]...), readyPods("api", podAddresses[3:]...), r.ingressOfPair("first", "/", managed), r.ingressOfPair("second", "/old", nil))
+		settleWithoutErrors(t, r)
+		before := r.comparableState(u)
+		if n := countBackendSecurityGroups(r); n != 1 {
+			t.Fatalf("%d backend security groups", n)
+		}
+		disabled = true
+		r.Start()
+		r.Emulator.Faults().SetHook(u.hook(fault.Action{Deny: true}))
+		r.Apply(r.ingressOfPair("second", "/new", nil))
+		r.Settle(time.Hour)
+		if !isSecondMemberServed(r, "/new") {
+			t.Errorf("the second member is not served on its new path: %v", warningsByObject(r))
+		}
+		if n := failedCalls(r, u.operation); n == 0 {
+			t.Error("no read has failed")
+		}
+		if after := r.comparableState(u); !slices.Equal(before, after) {
+			t.Errorf("while the list cannot be read:\n%s", difference(before, after))
+		}
+		r.Emulator.Faults().SetHook(nil)
+		settleWithoutErrors(t, r)
+		if after := r.comparableState(u); !slices.Equal(before, after) {
+			t.Errorf("after the list can be read again:\n%s", difference(before, after))
+		}
+	})
 }
 
 // TestDeletionWaitsForFailedReads checks that an Ingress keeps its finalizer as long as a failing read hides which

@@ -239,6 +239,49 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	}
 }
 
+// TestUnknownSharedSecurityGroupStays checks that an existing load balancer can keep the shared backend security group while
+// the list of security groups cannot be read, so that its ID is not known. A new load balancer does not get it.
+func TestUnknownSharedSecurityGroupStays(t *testing.T) {
+	faults := map[string]observed.Fault{model.AskSecurityGroups{}.Key(): {Reason: finding.AccessDenied, Message: "denied"}}
+	live := &observed.Stack{
+		LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "application", SecurityGroups: []string{"sg-2", "sg-backend"}}},
+		Facts:         observed.Facts{Faults: faults},
+	}
+	yes, no := settings.NewOpt(true, finding.Origin{}), settings.NewOpt(false, finding.Origin{})
+	for name, c := range map[string]struct {
+		live          *observed.Stack
+		disabled      bool // the shared backend security group is disabled
+		given         string
+		first, second settings.Opt[bool]
+		want          bool
+	}{
+		"disabled":             {live: live, disabled: true, first: yes, second: yes, want: true},
+		"disabled, ID given":   {live: live, disabled: true, given: "sg-3", first: yes, second: yes},
+		"disabled, new":        {live: &observed.Stack{Facts: live.Facts}, disabled: true, first: yes, second: yes},
+		"contested":            {live: live, first: no, second: yes, want: true},
+		"contested, disabled":  {live: live, disabled: true, first: no, second: yes, want: true},
+		"contested, not valid": {live: live, first: settings.Opt[bool]{Fault: errors.New("not a boolean")}, second: no, want: true},
+		"withdrawn":            {live: live, first: no, second: no},
+	} {
+		var all []*members.Member
+		for i, manage := range []settings.Opt[bool]{c.first, c.second} {
+			all = append(all, newMember("Ingress", string(rune('a'+i)), func(s *settings.Shared, of func(string) finding.Origin) {
+				s.SecurityGroups, s.ManageBackendRules = settings.NewOpt([]string{"sg-2"}, of("groups")), manage
+			}))
+		}
+		b := &assemble.Builder{
+			Translation: members.Translation{ID: model.StackID{Kind: model.Ingress, Name: "team"}, Live: c.live, Members: all, BackendSecurityGroup: c.given},
+			Options:     assemble.Options{Cluster: "rig", DefaultScheme: model.Internal, NoBackendSecurityGroup: c.disabled},
+		}
+		for _, m := range all {
+			b.SetMemberTags(m)
+		}
+		if got := b.BuildLoadBalancer().SecurityGroups.(model.GroupsGiven).Backend; got != c.want {
+			t.Errorf("%s: the shared backend security group is desired: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestSourceNATIsSwitchedOff checks that source NAT is switched off if no member sets it, but not because of a value that
 // cannot be read, and not if guests share the load balancer.
 func TestSourceNATIsSwitchedOff(t *testing.T) {

@@ -56,15 +56,13 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	}
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {
-		hasBackend := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool {
-			return slices.Contains(lb.SecurityGroups, b.BackendSecurityGroupID())
-		})
-		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool], hasBackend)
+		live := b.liveBackendGroup()
+		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool], b.liveBackendGroup)
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
 			// A new load balancer cannot reach its targets without these rules. An existing load balancer keeps them.
 			b.Stack.Contested = true
-			choice.Backend = hasBackend().Value
+			choice.Backend = live.Value || live.Unavailable
 			now := "no rules are added"
 			if choice.Backend {
 				now = "the load balancer keeps this security group and its rules"
@@ -76,6 +74,12 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 				Fix:     "set " + b.settingName("manage-backend-security-group-rules") + " to false and open the security groups of the targets yourself",
 			})
 		}
+		mayManage := func(m *members.Member) bool {
+			return m.Set.ManageBackendRules.Value || m.Set.ManageBackendRules.Fault != nil
+		}
+		if live.Unavailable && slices.ContainsFunc(b.Members, mayManage) {
+			choice.Backend = true // the plan holds the security groups, because the load balancer may have this one
+		}
 		if choice.Backend {
 			b.Peer = &model.Peer{BackendGroup: true}
 		}
@@ -86,6 +90,16 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 		Name: b.managedSecurityGroupName(), Description: naming.ManagedSecurityGroupDescription,
 		Tags: MergeMaps(alb.Tags), Ingress: sources,
 	}}
+}
+
+// liveBackendGroup returns whether the existing load balancer has the shared backend security group. This is unavailable if
+// the ID of the security group is unknown because the security groups of the cluster could not be read.
+func (b securityGroupBuilder) liveBackendGroup() members.LiveValue[bool] {
+	lb, id := b.LiveLoadBalancer(), b.BackendSecurityGroupID()
+	if lb != nil && id == "" && b.Live.Facts.Fault(model.AskSecurityGroups{}) != nil {
+		return members.LiveValue[bool]{Unavailable: true}
+	}
+	return members.LiveField(lb, func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, id) })()
 }
 
 // liveSecurityGroups returns the security groups of an existing load balancer, for comparison with the security groups
