@@ -342,7 +342,7 @@ func (g *generator) reserveName(kind, namespace string, candidates ...string) st
 func (g *generator) tagsOf(tags map[string]string, origin string) *map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
-		if g.opt.DefaultTags[k] != v {
+		if value, isDefault := g.opt.DefaultTags[k]; !isDefault || v != value {
 			out[k] = v
 		}
 	}
