@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -121,6 +122,8 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 				a.protocol = own.targetProtocol
 			}
 		}
+	} else if t.sharesTargetGroup(a) {
+		a.protocol = string(model.TCPUDP)
 	}
 	id, ok := t.targetGroup(a)
 	return model.GroupRef{ID: id}, ok
@@ -135,15 +138,63 @@ type target struct {
 	at          finding.Origin
 }
 
+// sharesTargetGroup reports whether the existing listener of a TCP port or a UDP port forwards to the TCP_UDP target group
+// that a TCP_UDP port of the Service has for the same backend. AWS Load Balancer Controller has only one target group for both
+// ports, and a takeover must not change it. Other ports get target groups with their own protocols, because it is not known
+// whether AWS accepts a TCP_UDP target group beside the target group of the Service.
+func (t *translation) sharesTargetGroup(a target) bool {
+	p := a.port
+	mayServe := p.BaseProtocol == model.TCP && !p.TLS || p.BaseProtocol == model.UDP
+	if !mayServe || !slices.ContainsFunc(p.owner.ports, func(o *port) bool { return o.BaseProtocol == model.TCPUDP && o.mayForwardTo(a) }) {
+		return false
+	}
+	t.Stack.Contested = true // the result depends on the existing listener
+	live := t.LiveLoadBalancer().ListenerOnPort(p.Number)
+	if live == nil || live.Protocol != string(p.BaseProtocol) {
+		return false
+	}
+	id := t.targetGroupID(a)
+	return slices.ContainsFunc(model.ForwardedTargetGroups(live.Default), func(to model.WeightedGroup) bool {
+		return slices.ContainsFunc(t.Live.TargetGroups, func(g observed.TargetGroup) bool {
+			return g.ARN == to.Group.ARN && g.ResourceID == id && g.Protocol == string(model.TCPUDP)
+		})
+	})
+}
+
+// mayForwardTo reports whether the action of a port names the backend of a, or is not valid. If it is not valid, the existing
+// listener is held, and may forward to the backend.
+func (p *port) mayForwardTo(a target) bool {
+	action := p.owner.set.Actions[p.ListenPort().Key()]
+	return action.Check() != nil || slices.ContainsFunc(action.Value.Targets, func(to settings.NetworkTarget) bool {
+		return to.Service == a.svc.Name && assemble.ServicePort(a.svc, to.Port) == a.servicePort
+	})
+}
+
 // targetGroup returns the handle of the target group for a target, for use in actions; false if the target group has a
-// fault.
+// fault. A backend has a target group for each protocol that the listeners of a Service need. The first one gets the usual
+// resource ID.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
-	key := assemble.TargetGroupKey{Owner: a.port.owner.Ref, Service: a.svc.Name, Port: intstr.FromInt32(a.servicePort.Port), Variant: a.protocol}
+	key := assemble.TargetGroupKey{Owner: a.port.owner.Ref, Service: a.svc.Name, Port: intstr.FromInt32(a.servicePort.Port)}
+	if first, known := t.firstProtocols[key]; !known {
+		t.firstProtocols[key] = a.protocol
+	} else if first != a.protocol {
+		key.Variant = a.protocol
+	}
 	handle, ok = t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 	if !ok {
 		a.port.held = true
 	}
 	return handle, ok
+}
+
+// targetGroupID returns the resource ID of the target group for a target, unless the backend has several target groups.
+func (t *translation) targetGroupID(a target) string {
+	id := naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.servicePort.Port)
+	if t.shared && a.svc != a.port.owner.svc {
+		// The ID must differ from that of the target group for the same Service as a weighted backend of another Service.
+		return naming.DistinctID(id, a.port.owner.Ref.String())
+	}
+	return id
 }
 
 func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
@@ -169,7 +220,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	var preserved bool
 	g.Attributes, preserved = targetGroupAttributes(set, a.servicePort.Port, g.Type)
-	g.ID = naming.ServiceTargetGroupID(a.svc.Namespace, a.svc.Name, a.servicePort.Port)
+	g.ID = t.targetGroupID(a)
 	name := naming.ServiceTargetGroup{
 		Cluster: t.opt.Cluster, Backend: cluster.RefOf(a.svc), BackendUID: string(a.svc.UID), Port: g.Port, ServicePort: a.servicePort.Port, Type: g.Type, Protocol: g.Protocol,
 		HealthProtocol: g.HealthCheck.Protocol, HealthInterval: g.HealthCheck.IntervalSeconds,
@@ -178,12 +229,8 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 		name.BaseUID = string(m.svc.UID)
 	}
 	if t.shared {
-		// The name must differ from that of the target group on a load balancer that only this Service uses. The id must
-		// differ from that of the target group for the same Service as a weighted backend of another Service.
+		// The name must differ from that of the target group on a load balancer that only this Service uses.
 		name.BaseUID = t.ID.String() + name.BaseUID
-		if a.svc != m.svc {
-			g.ID = naming.DistinctID(g.ID, m.Ref.String())
-		}
 	}
 	g.Name = name.Name()
 	g.Tags = t.WithDefaultTags(m.Tags)

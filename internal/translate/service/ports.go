@@ -24,8 +24,9 @@ type port struct {
 	// unmerged are the ports with the same number and another protocol. They have no listener, but the managed security
 	// group admits clients over both protocols, as with AWS Load Balancer Controller.
 	unmerged []*members.Port
-	// first is the first of these ports in spec.ports, and at is its field.
+	// first is the first of these ports in spec.ports, index is its index, and at is its field.
 	first *corev1.ServicePort
+	index int
 	at    finding.Origin
 	// targetProtocol is the protocol of the target group of the port.
 	targetProtocol string
@@ -66,7 +67,7 @@ func (t *translation) listenerPorts(m *member) []*port {
 		if byNumber[p.Port] == nil {
 			out = append(out, &port{
 				Port:  &members.Port{Number: p.Port, BaseProtocol: baseProtocolOf(p), Members: []*members.Member{m.Member}},
-				owner: m, first: p, at: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.ports[%d]", i)},
+				owner: m, first: p, index: i, at: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.ports[%d]", i)},
 			})
 		}
 		byNumber[p.Port] = append(byNumber[p.Port], i)

@@ -29,7 +29,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 			Translation: members.Translation{ID: id, Live: live, BackendSecurityGroup: f.opt.BackendSecurityGroup},
 			Options:     f.opt.Options, Type: model.Network,
 		},
-		opt: f.opt, view: v,
+		opt: f.opt, view: v, firstProtocols: map[assemble.TargetGroupKey]string{},
 	}
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
@@ -62,6 +62,8 @@ type translation struct {
 	// shared reports whether several Services can share the load balancer of the stack.
 	shared       bool
 	targetGroups assemble.TargetGroups
+	// firstProtocols has the protocol of the first target group of each backend, by its key without Variant.
+	firstProtocols map[assemble.TargetGroupKey]string
 }
 
 func (t *translation) build() {
@@ -87,9 +89,13 @@ func (t *translation) build() {
 	t.ReportMemberFaults()
 	t.reportUnreachableRanges(lb)
 	t.Stack.LoadBalancer = lb
+	// The first port in spec.ports decides which target group of a backend gets the usual resource ID, as with AWS Load
+	// Balancer Controller.
+	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.index, b.index) })
 	for _, p := range ports {
 		lb.Listeners = append(lb.Listeners, t.buildListener(p))
 	}
+	slices.SortFunc(lb.Listeners, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	t.targetGroups.AddToStack(&t.Stack)
 	t.removeUnusedTargetGroups()
 	sharingResolver{t}.addMoves()
