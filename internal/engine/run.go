@@ -91,7 +91,7 @@ type Draft struct {
 	Plan     plan.Plan
 	Findings finding.List
 	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate, or an
-	// accelerator has an endpoint whose load balancer does not exist. No Kubernetes event reports a change of that state, so the
+	// accelerator has an endpoint whose load balancer does not exist or failed. No Kubernetes event reports a change of that state, so the
 	// stack runs again later.
 	MissingInAWS bool
 	// TranslatedStack is the desired state before it was adapted to another stack that uses the same load balancer.

@@ -36,8 +36,8 @@ type Accelerator struct {
 	Held bool
 	// Pending reports whether an endpoint has no load balancer yet, so that the stack must be reconciled again.
 	Pending bool
-	// LoadBalancerMissing reports whether AWS has no load balancer with a hostname or ARN of an endpoint. No event reports when
-	// it has one, so it is looked up again, less and less often.
+	// LoadBalancerMissing reports whether AWS has no load balancer with a hostname or ARN of an endpoint, or could not create the
+	// load balancer. No event reports when AWS has it, so it is looked up again, less and less often.
 	LoadBalancerMissing bool
 	// Revoked are the ids of existing endpoints that the GlobalAccelerator may not use any more. They are removed
 	// immediately from every endpoint group, without waiting for their replacements.

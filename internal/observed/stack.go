@@ -39,6 +39,10 @@ func (s Stack) LiveLoadBalancer(resourceID string) *LoadBalancer {
 // LoadBalancerProvisioning is the state of a load balancer that AWS is still creating.
 const LoadBalancerProvisioning = "provisioning"
 
+// LoadBalancerFailed is the state of a load balancer that AWS could not create. The state usually stays until the load balancer
+// is deleted.
+const LoadBalancerFailed = "failed"
+
 // LoadBalancer is the observed state of a load balancer. Attributes has all attributes that AWS reports; it is nil if no
 // question asked for them.
 type LoadBalancer struct {
@@ -49,7 +53,7 @@ type LoadBalancer struct {
 	Scheme         model.Scheme
 	AddressType    model.AddressType
 	DNSName        string
-	State          string // LoadBalancerProvisioning, active, active_impaired, failed
+	State          string // LoadBalancerProvisioning, active, active_impaired, LoadBalancerFailed
 	VPC            string
 	Subnets        []string // sorted
 	SecurityGroups []string // sorted

@@ -94,13 +94,13 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	})
 }
 
-// askState reads the state of a load balancer again if it was "provisioning" at the last read. It makes at most one read per
-// durations.Recent.
+// askState reads the state of a load balancer again if it was "provisioning" or "failed" at the last read. It makes at most one
+// read per durations.Recent. If a failed load balancer was deleted, so that another one can be created, this read notices it.
 func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
 	fresh := func() (ok bool) {
 		r.inv.WithReadLock(func() {
 			e := r.inv.LoadBalancers.Get(q.ARN)
-			ok = e == nil || e.Seen.State != observed.LoadBalancerProvisioning || r.IsYounger(e.StateAt, durations.Recent)
+			ok = e == nil || e.Seen.State != observed.LoadBalancerProvisioning && e.Seen.State != observed.LoadBalancerFailed || r.IsYounger(e.StateAt, durations.Recent)
 		})
 		return ok
 	}

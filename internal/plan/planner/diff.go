@@ -44,6 +44,7 @@ func diff(r *resolution) {
 		d.converge()
 		memberMoves{r}.recordArrivals()
 		memberMoves{r}.reportDeletionProtection()
+		reportFailed(r.Draft, &r.lb, &r.frontend)
 		r.awaitActive()
 	}
 	d.recordShownState()

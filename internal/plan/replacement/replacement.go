@@ -104,8 +104,12 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 // Wait if it can.
 func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) plan.Wait {
 	live := lb.Live
-	if live.State == observed.LoadBalancerProvisioning || live.State == "failed" {
-		return p.AwaitActive(live.ARN, "the new load balancer to be active")
+	if live.State == observed.LoadBalancerProvisioning || live.State == observed.LoadBalancerFailed {
+		wait := p.AwaitActive(live.ARN, "the new load balancer to be active")
+		if live.State == observed.LoadBalancerFailed {
+			wait.RetryAfter = durations.LongestBackOff // a finding reports it, and the engine plans again sooner at first
+		}
+		return wait
 	}
 	lacks := missingParts(lb, old, steps)
 	if lacks != "" {

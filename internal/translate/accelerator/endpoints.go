@@ -171,7 +171,7 @@ func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Ob
 			}
 			made.ReplacedAt = since
 		}
-		out = t.appendIfSupported(out, t.withLoadBalancer(made, lb))
+		out = t.appendUsable(out, made, lb)
 	}
 	switch {
 	case len(all) == 0:
@@ -283,7 +283,7 @@ func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s does not belong to a load balancer that may be an endpoint", finding.TruncateValue(shown), ref), "check which controller writes the status of that object")
 		return nil
 	}
-	return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
+	return t.appendUsable(nil, x, *lb)
 }
 
 // endpointByID returns the endpoint for an ARN or ID in the spec, with the settings of x, or none if it is left out.
@@ -325,7 +325,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 			t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the objects of load balancer %q are being deleted", finding.TruncateValue(id)), "remove the endpoint")
 			return nil
 		case lb != nil:
-			return t.appendIfSupported(nil, t.withLoadBalancer(x, *lb))
+			return t.appendUsable(nil, x, *lb)
 		}
 		t.accelerator.LoadBalancerMissing = true
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.TruncateValue(id)), "correct the endpointID")
@@ -359,7 +359,7 @@ func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 // withLoadBalancer returns x with the ID and other properties of its load balancer.
 func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
-	if lb.State == observed.LoadBalancerProvisioning || lb.State == "failed" {
+	if lb.State == observed.LoadBalancerProvisioning {
 		t.ask(model.AskState{ARN: lb.ARN}) // the state must be current in this run, not only in the next one
 		x.Unready = fmt.Sprintf("load balancer %s to be active", lb.Name)
 	}
@@ -368,9 +368,17 @@ func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.Endpoint
 	return x
 }
 
-// appendIfSupported appends x to the endpoints. If the address type of the accelerator does not allow the endpoint, it
-// reports this and does not append x.
-func (t endpointBuilder) appendIfSupported(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
+// appendUsable appends x, with the properties of its load balancer, to the endpoints. It reports why x is not appended: AWS could
+// not create the load balancer, or the address type of the accelerator does not allow it. An existing endpoint stays if its load
+// balancer fails.
+func (t endpointBuilder) appendUsable(to []model.Endpoint, x model.Endpoint, lb observed.EndpointLoadBalancer) []model.Endpoint {
+	if lb.State == observed.LoadBalancerFailed && !slices.Contains(t.liveEndpoints(), lb.ARN) {
+		t.ask(model.AskState{ARN: lb.ARN})
+		t.accelerator.LoadBalancerMissing = true
+		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("AWS could not create load balancer %q", lb.Name), "see the events of its object")
+		return to
+	}
+	x = t.withLoadBalancer(x, lb)
 	if t.accelerator.AddressType == model.DualStack && x.SingleStack {
 		t.reportLeftOut(x, finding.Unsupported, "the load balancer has only IPv4 addresses, but the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
 		return to
