@@ -92,7 +92,7 @@ var AWSStatements = []Statement{
 	{
 		Sid: "Read",
 		Actions: []Action{
-			{"acm:DescribeCertificate", "read the names of certificates that have more names than ListCertificates returns, to find the certificates for a host", ScenarioCertificates},
+			{"acm:DescribeCertificate", "read the names of certificates that have more names than ListCertificates returns, to find the certificates for a host; see whether something uses a certificate that is not needed any more", ScenarioCertificates},
 			{"acm:ListCertificates", "find certificates for a host", ScenarioCertificates},
 			{"acm:ListTagsForCertificate", "exclude certificates that were imported for another load balancer", ScenarioCertificates},
 			{"ec2:DescribeAvailabilityZones", "choose subnets: one in each zone, and none in a zone that does not support the load balancer", ScenarioIngress},

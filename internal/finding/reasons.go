@@ -21,6 +21,7 @@ const (
 	CertificateMissing     Reason = "CertificateMissing"
 	CertificateInvalid     Reason = "CertificateInvalid"
 	CertificateNotOwned    Reason = "CertificateNotOwned"
+	CertificateInUse       Reason = "CertificateInUse"
 	ImportsDisabled        Reason = "ImportsDisabled"
 	ImportsLimited         Reason = "ImportsLimited"
 	HeldRuleLeftOut        Reason = "HeldRuleLeftOut"
@@ -151,6 +152,7 @@ var Reasons = []Explanation{
 	{BackendTypeUnsupported, "Instance targets need a Service of type NodePort or LoadBalancer.", "Change the Service's type, or use target type ip.", BlocksRule},
 	{BackendUnsupported, "A backend is something other than a Service.", "Use a Service backend or an action annotation.", BlocksRule},
 	{CallFailed, "A call to AWS or to Kubernetes failed for a reason that may be temporary; it is tried again.", "Wait. If the error persists, check the resource or setting that the message names.", BlocksNothing},
+	{CertificateInUse, "A certificate that was requested or imported is not needed any more, but something else, such as another load balancer, uses it. The certificate stays in ACM, and the DNS records with which ACM renews it stay. An object that is deleted loses its finalizer after at most five minutes.", "Find out with aws acm describe-certificate what uses the certificate. While the load balancer of the object exists, the controller deletes the certificate in a later run in which nothing uses it; after that, fulcrum orphans lists it with a command that deletes it.", BlocksNothing},
 	{CertificateInvalid, "The certificate in a TLS Secret cannot be imported into ACM: it does not belong to the key, is not valid now, or load balancers do not accept it. The certificate that was imported last stays.", "Correct the Secret as described in the message.", BlocksNothing},
 	{CertificateMissing, "A listener serves TLS, but no certificate is set, and no host for which a certificate could be found.", "Set certificate-arn, or add hosts to the rules. For a Gateway, set defaultCertificate of the port, or a hostname of the listener or of a route.", BlocksMember},
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},

@@ -31,7 +31,7 @@ var Subjects = []Subject{
 	}},
 	{"Listeners, TLS and certificates", []Reason{
 		ListenerConflict, TLSNotServed, CertificateMissing, CertificateNotFound, CertificateInvalid, CertificateNotOwned, CertificatePending,
-		HostedZoneNotFound, SecretNotFound, SecretInvalid, ImportsDisabled, ImportsLimited, TrustStoreNotFound,
+		CertificateInUse, HostedZoneNotFound, SecretNotFound, SecretInvalid, ImportsDisabled, ImportsLimited, TrustStoreNotFound,
 	}},
 	{"Load balancers, subnets and security groups", []Reason{
 		SubnetsNotFound, SubnetsUnsuitable, SecurityGroupNotFound, RulesRevoked, NameTaken, LoadBalancerDoubled, WebACLNotFound,

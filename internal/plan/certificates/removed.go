@@ -7,13 +7,15 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// RemoveUnused plans to delete the managed certificates that no listener uses.
+// RemoveUnused plans to delete the managed certificates that no listener of the stack uses. A certificate that something else
+// uses is not deleted, see usageWait.
 func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepID) {
 	if !m.Opt.ManagesCertificates() || m.Want.Held.Certificates {
 		return
@@ -44,9 +46,18 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 			continue
 		}
 		s := m.deletionStep(c, after)
-		if s.Wait = m.deletionWait(c); s.Waits() {
-			m.Add(s)
+		if m.Have.Facts.Validations[c.ARN].InUse {
+			if s.Wait = m.usageWait(c); s.Waits() {
+				m.Add(s)
+			}
 			continue
+		}
+		if z := m.Have.Facts.HostedZones; c.Public && z.Fault != nil && z.Fault.Reason == "" {
+			s.Wait = m.NewWait("records "+c.ARN, "an answer from Route 53", durations.LongestWait)
+			if s.Wait.RetryAfter = durations.OutageWait; s.Waits() {
+				m.Add(s)
+				continue
+			}
 		}
 		free = append(free, c)
 	}
@@ -59,12 +70,18 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 }
 
 // requestDeletionFacts asks for the facts on which the deletion of a certificate depends. It reports whether all of them are
-// known.
+// known. For a certificate without validation records, it is not essential whether something uses it: ACM does not delete a
+// certificate in use.
 func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
-	if !c.Public {
-		return true
-	}
 	facts := &m.Have.Facts
+	if q := (model.AskValidation{ARN: c.ARN}); !c.Public {
+		_, known := facts.Validations[c.ARN]
+		if known || m.ReadFault(q) != nil {
+			return true
+		}
+		m.Ask(q)
+		return false
+	}
 	for _, q := range []model.Question{model.AskValidation{ARN: c.ARN}, model.AskPublicCertificates{}} {
 		if f := m.ReadFault(q); f != nil {
 			m.ReportUnavailable(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
@@ -87,23 +104,62 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	return known && facts.PublicCertificatesAsked && facts.HostedZones != nil
 }
 
-// deletionWait returns the wait before a certificate is deleted; the zero Wait if it can be deleted now.
-func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
-	if !c.Public {
+// usageWait returns the wait before a certificate that ACM reports as in use is deleted. If something that does not belong to
+// the stack has been using it for too long, the result is the zero Wait, and the certificate is not deleted: any namespace can
+// use the certificates of the account, by ARN or for the hostname of a Gateway, and the finalizers of the members must not
+// wait for it. The validation records stay as well, because ACM needs them to renew the certificate, and because a member may
+// request it again. A later run of the stack deletes both. If the stack does not exist any more, the certificate is an orphan.
+func (m *Managed) usageWait(c observed.OwnCertificate) plan.Wait {
+	out := plan.Wait{For: "ACM to report that nothing uses it", RetryAfter: durations.FirstBackOff}
+	if m.attachmentRank(c.ARN) > 0 {
+		return out // earlier steps of the plan remove it from the listeners of the stack
+	}
+	key := "unused " + c.ARN
+	limited := m.NewWait(key, out.For, durations.LongestWait)
+	if m.Memory.WaitedTimes[key] >= durations.SettleWindow {
+		m.reportInUse(c, limited)
+	}
+	if limited.For == "" {
 		return plan.Wait{}
 	}
-	if m.Have.Facts.Validations[c.ARN].InUse {
-		// The records are retained as well, because a member may request the certificate again before it is deleted.
-		wait := m.NewWait("unused "+c.ARN, "ACM to report that nothing uses it", durations.LongestWait)
-		wait.RetryAfter = durations.FirstBackOff
-		return wait
+	out.Deadline = limited.Deadline
+	return out
+}
+
+// reportInUse reports on the members of a certificate that something else uses it. The finding is reported already during the
+// wait, because afterwards a member that is deleted does not exist any more.
+func (m *Managed) reportInUse(c observed.OwnCertificate, wait plan.Wait) {
+	objects := Owners(c, slices.Concat(m.Want.Members, m.Want.Leaving))
+	fix := "see in the output of aws acm describe-certificate what uses it; the controller deletes it in a later run in which nothing uses it"
+	if m.Want.IsEmpty() {
+		objects = m.Members()
+		fix = "see in the output of aws acm describe-certificate what uses it, and delete it when nothing uses it any more; fulcrum orphans lists it"
 	}
-	if f := m.Have.Facts.HostedZones.Fault; f != nil && f.Reason == "" {
-		wait := m.NewWait("records "+c.ARN, "an answer from Route 53", durations.LongestWait)
-		wait.RetryAfter = durations.OutageWait
-		return wait
+	stays := "it stays in ACM"
+	if c.Public {
+		stays += " with its DNS records, so that ACM can renew it"
 	}
-	return plan.Wait{}
+	if wait.For != "" {
+		stays = fmt.Sprintf("its deletion waits for at most %s; then %s", wait.Deadline, stays)
+	}
+	for _, o := range objects {
+		m.Findings.Add(finding.Finding{
+			Object: o, Reason: finding.CertificateInUse, Severity: finding.Warning,
+			Message: fmt.Sprintf("certificate %q is not needed any more, but something else uses it, such as another load balancer; %s", c.ARN, stays), Fix: fix,
+		})
+	}
+}
+
+// Owners returns the members for which a managed certificate was requested, or, if it was imported, those in the namespace of
+// its Secret.
+func Owners(c observed.OwnCertificate, members []model.Member) (out []finding.Ref) {
+	for _, m := range members {
+		_, mark, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
+		if strings.HasSuffix(c.ResourceID, mark) || naming.IsImportedFrom(c.ResourceID, m.Ref.Namespace) {
+			out = append(out, m.Ref)
+		}
+	}
+	return out
 }
 
 func (m *Managed) deletionStep(c observed.OwnCertificate, after []plan.StepID) plan.Step {

@@ -113,7 +113,10 @@ func TestCertificateImportDependsOnState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			memory := plan.Memory{PausedImports: map[string]plan.ImportPause{importedID: {UsualDuration: c.paused, DurationIfExpiring: c.expiring}}}
 			facts := ownCertificateFacts(c.own...)
-			facts.Imports = c.counts
+			facts.Imports, facts.Validations = c.counts, map[string]observed.Validation{}
+			for _, o := range c.own {
+				facts.Validations[o.ARN] = observed.Validation{}
+			}
 			want := withImportedCertificate(withFinalizers(stackWithRules(forwardRule("/*", "g1"))), c.is)
 			want.Certificates[0].Import.Claimed = c.claimed
 			p, found := planner.Make(want, observed.Stack{Facts: facts}, importOptions, memory)

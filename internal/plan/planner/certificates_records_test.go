@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
@@ -302,17 +303,27 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 		return observed.OwnCertificate{ARN: arn, ResourceID: "amazon_issued/" + arn, Status: observed.CertificateIssued, Domains: hosts, Public: public}
 	}
 	one := own("1", true, "*.a", "a", "b")
+	const inUse = "delete certificate/1 waits for ACM to report that nothing uses it, 5s"
 	for name, c := range map[string]struct {
-		own    []observed.OwnCertificate
-		others []string // domains of a certificate of another user
-		used   bool
-		zones  *observed.HostedZones
-		steps  []string
+		own      []observed.OwnCertificate
+		others   []string // domains of a certificate of another user
+		used     bool
+		attached bool // to a listener of the stack
+		zones    *observed.HostedZones
+		waited   time.Duration // since the first plan
+		steps    []string
+		found    string // part of the finding CertificateInUse; "": there is no finding
 	}{
 		"alone":                  {own: []observed.OwnCertificate{one}, steps: deletes("_name.a", "_name.b")},
 		"beside one with a star": {own: []observed.OwnCertificate{one}, others: []string{"*.a", "x.b"}, steps: deletes("_name.b")},
 		"with another unused certificate for the same host": {own: []observed.OwnCertificate{one, own("2", true, "a")}, steps: append(deletes("_name.a", "_name.b"), "delete certificate/2")},
-		"in use for ACM":                        {own: []observed.OwnCertificate{one}, used: true, steps: []string{"delete certificate/1 waits for ACM to report that nothing uses it, 5s"}},
+		"in use for ACM":       {own: []observed.OwnCertificate{one}, used: true, steps: []string{inUse}},
+		"in use for 5 minutes": {own: []observed.OwnCertificate{one}, used: true, waited: durations.LongestWait, found: "with its DNS records"},
+		"in use for 5 minutes, beside one that is not": {own: []observed.OwnCertificate{one, own("2", true, "b", "c")}, used: true, waited: durations.LongestWait,
+			steps: []string{"delete validation-record/_name.c", "delete certificate/2"}, found: "with its DNS records"},
+		"on a listener of the stack":                   {own: []observed.OwnCertificate{one}, attached: true, used: true, waited: durations.LongestWait, steps: []string{inUse}},
+		"of a private authority, in use":               {own: []observed.OwnCertificate{own("1", false, "a")}, used: true, steps: []string{inUse}},
+		"of a private authority, in use for 5 minutes": {own: []observed.OwnCertificate{own("1", false, "a")}, used: true, waited: durations.LongestWait, found: "it stays in ACM;"},
 		"a zone went":                           {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: deletes("_name.a")},
 		"denied":                                {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Fault: &observed.Fault{Reason: finding.AccessDenied}}, steps: deletes()},
 		"records of one zone denied":            {own: []observed.OwnCertificate{one}, zones: deniedZone("ZA", &observed.Fault{Reason: finding.AccessDenied}), steps: deletes("_name.b")},
@@ -326,8 +337,12 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 			if have.Facts.HostedZones = nil; c.zones != nil {
 				have.Facts.HostedZones = c.zones
 			}
-			p, _ := planner.Make(want, have, managedCertificateOptions, plan.Memory{})
-			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+			if c.attached {
+				have.LoadBalancers = []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Listeners: []observed.Listener{{ARN: "l", Port: 443, Certificate: "1"}}}}
+			}
+			memory := plan.Memory{WaitedTimes: map[string]time.Duration{"unused 1": c.waited}}
+			p, _ := planner.Make(want, have, managedCertificateOptions, memory)
+			if slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
 				return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.ValidationRecord
 			}) {
 				t.Errorf("steps before all is known:\n%s", p.Text())
@@ -339,13 +354,19 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 				v.InUse = true
 				have.Facts.Validations["1"] = v
 			}
-			p, _ = planner.Make(want, have, managedCertificateOptions, plan.Memory{})
+			p, found := planner.Make(want, have, managedCertificateOptions, memory)
 			if diff := cmp.Diff(c.steps, certificateStepTexts(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			release := p.Steps[len(p.Steps)-1]
-			if _, ok := release.Do.(plan.ReleaseFinalizer); !ok || (release.Waits()) != strings.Contains(c.steps[0], "waits") {
+			if _, ok := release.Do.(plan.ReleaseFinalizer); !ok || release.Waits() != strings.Contains(strings.Join(c.steps, ""), "waits") {
 				t.Errorf("the end of the plan:\n%s", p.Text())
+			}
+			if c.found == "" && len(found) == 0 {
+				return
+			}
+			if len(found) != 1 || found[0].Reason != finding.CertificateInUse || found[0].Object != testMember || c.found == "" || !strings.Contains(found[0].Text(), c.found) {
+				t.Errorf("want a finding with %q, got %v", c.found, found)
 			}
 		})
 	}

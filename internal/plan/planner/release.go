@@ -2,12 +2,11 @@ package planner
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
@@ -141,19 +140,12 @@ func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, o
 	return nil, false
 }
 
-// certificateOwners returns the members for which a managed certificate was requested, or, if it was imported, those in the
-// namespace of its Secret.
-func (r *releasePlanner) certificateOwners(arn string) (out []finding.Ref) {
+// certificateOwners returns the members to which a managed certificate belongs.
+func (r *releasePlanner) certificateOwners(arn string) []finding.Ref {
 	for _, c := range r.Have.Facts.OwnCertificates {
-		if c.ARN != arn {
-			continue
-		}
-		for _, m := range append(slices.Clone(r.Want.Members), r.Want.Leaving...) {
-			_, mark, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
-			if strings.HasSuffix(c.ResourceID, mark) || naming.IsImportedFrom(c.ResourceID, m.Ref.Namespace) {
-				out = append(out, m.Ref)
-			}
+		if c.ARN == arn {
+			return certificates.Owners(c, slices.Concat(r.Want.Members, r.Want.Leaving))
 		}
 	}
-	return out
+	return nil
 }

@@ -70,6 +70,7 @@ var conditionTable = map[finding.Reason]conditionRow{
 	finding.WaitingForTargets:        advice,
 	finding.WaitingToDelete:          advice,
 	finding.CertificatePending:       advice,
+	finding.CertificateInUse:         advice,
 	finding.SettingFixed:             advice,
 	finding.MoreFindings:             advice,
 }
