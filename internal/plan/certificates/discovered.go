@@ -103,7 +103,7 @@ func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding
 	} else if namespace == member.Namespace {
 		cc.Findings.Add(finding.Finding{
 			Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Warning,
-			Message: text + ", and is deleted with that load balancer; it serves this object until then",
+			Message: text + ", which renews it only as long as it needs the certificate itself",
 			Fix:     "name the Secret here as well, or " + CertificateSourceText(cc.Want.ID, nil),
 		})
 		return mayServe, nil
