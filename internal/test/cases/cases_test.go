@@ -50,10 +50,7 @@ func TestAllCasesInOneCluster(t *testing.T) {
 	var sum summary
 	synctest.Test(t, func(t *testing.T) {
 		r := NewHarness(t, harness.Options{})
-		l := NewLoader(t, r)
-		for _, name := range Names(t) {
-			l.Apply(t, name)
-		}
+		NewLoader(t, r).ApplyAll(t, Names(t))
 		failed := r.Settle(controllerRunTime)
 		all := ReadRecord(t, r)
 		for _, name := range Names(t) {

@@ -32,10 +32,9 @@ func checkRestartAndDeletion(t *testing.T, lag time.Duration) {
 	config.PageSize = 3
 	r := NewHarness(t, harness.Options{TaggingLag: lag, Emulator: emulator.Options{Seed: 7, Config: &config}})
 	before := r.State()
-	l := NewLoader(t, r)
-	for _, name := range slices.Backward(Names(t)) {
-		l.Apply(t, name)
-	}
+	names := Names(t)
+	slices.Reverse(names)
+	NewLoader(t, r).ApplyAll(t, names)
 	r.Settle(controllerRunTime)
 	var sum summary
 	made := ReadRecord(t, r)

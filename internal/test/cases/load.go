@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"text/template"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -75,6 +76,20 @@ func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 		l.nodeENIs = append(l.nodeENIs, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
 	}
 	return l
+}
+
+// ApplyAll applies cases to one cluster. The one with fixed addresses is applied first, and its load balancer is created,
+// because AWS would give these addresses to the pods and load balancers of others.
+func (l *Loader) ApplyAll(t *testing.T, names []string) {
+	t.Helper()
+	const fixedAddresses = "service-private-ip"
+	l.Apply(t, fixedAddresses)
+	l.harness.Settle(time.Minute)
+	for _, name := range names {
+		if name != fixedAddresses {
+			l.Apply(t, name)
+		}
+	}
 }
 
 func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(harness.AWSConfig(l.harness.Emulator)) }
