@@ -44,12 +44,13 @@ type ImportCertificate struct {
 
 func (ImportCertificate) action() {}
 
-// ImportPause limits how often a certificate is imported again. The pause is usually UsualDuration. If the certificate in
-// use expires earlier, it is shorter, but at least DurationIfExpiring.
+// ImportPause limits how often a certificate is imported again. The pause usually lasts for UsualDuration. It ends earlier
+// if the certificate in use expires soon, but lasts at least for DurationIfExpiring.
 type ImportPause struct{ UsualDuration, DurationIfExpiring time.Duration }
 
 // TimeUntilAllowed returns the time until the certificate may be imported again; 0 if it may be imported now. ends is the
-// time at which the certificate in use expires. The import is allowed durations.LongestBackOff before this time.
+// time at which the certificate in use expires. The import is allowed from durations.LongestBackOff before this time on,
+// unless DurationIfExpiring is longer.
 func (p ImportPause) TimeUntilAllowed(now, ends time.Time) time.Duration {
 	return min(p.UsualDuration, max(ends.Add(-durations.LongestBackOff).Sub(now), p.DurationIfExpiring))
 }

@@ -24,8 +24,9 @@ type Options struct {
 	// AllowedCAs are the ARNs of the private CAs whose certificates certificate discovery may choose. If it is empty,
 	// discovery may choose the certificates of all CAs.
 	AllowedCAs []string
-	// SkipManagedCertificates excludes certificates that a controller has requested from certificate discovery, except for
-	// Gateways. Tracking tags identify these certificates. Imported certificates are always excluded.
+	// SkipManagedCertificates is set if certificate discovery does not choose certificates that a controller has requested
+	// from ACM. Their tracking tags identify these certificates. Discovery for Gateways may choose them. Discovery never
+	// chooses certificates that a controller has imported.
 	SkipManagedCertificates bool
 	// ManageCertificates is set if the controller requests certificates from ACM for members that need them, and deletes these
 	// certificates when they are not needed any more.

@@ -13,8 +13,8 @@ import (
 // unless an accepted member has a rule with the same conditions.
 
 // AreActionsOwnedBy reports whether observed actions belong to the object ref: they forward only to target groups of the
-// stack whose resource ids name this object. The resource id is read from a tag, which only the controller writes. Users can
-// change finalizers, labels and status.
+// stack whose resource ids name this object. The resource ids are read from tags, because only the controller writes these
+// tags. Finalizers, labels and status are not used, because users can change them.
 func AreActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
 	return AreTargetGroupsOwnedBy(targetGroupIDs(have, actions), ref)
 }

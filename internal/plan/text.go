@@ -91,8 +91,8 @@ func (c Change) withNames(n ResourceNames) Change {
 // clip removes unprintable characters and truncates the text to maxValueLength characters (see clipToLength).
 func clip(s string) string { return clipToLength(maxValueLength, s) }
 
-// clipToLength removes unprintable characters. If the text is then longer than most characters, the rest is replaced by "…"
-// and the total length.
+// clipToLength removes unprintable characters. If the text then has more characters than most, it is truncated to this
+// number, and "…" and the total number of characters are appended.
 func clipToLength(most int, s string) string {
 	s = finding.Printable(s)
 	n := utf8.RuneCountInString(s)

@@ -38,7 +38,7 @@ func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, l
 	}
 	switch step := float64(w.DialRule.Step); {
 	case !slices.ContainsFunc(others, hasFullDial) || is > float64(w.Dial):
-		return // the dial has the value in the object
+		return // w.Dial keeps the value in the GlobalAccelerator, so that the dial returns to it
 	case m.live.State != observed.AcceleratorDeployed:
 		w.DialHeld = true
 		m.RetryWithin(durations.MissingWait)

@@ -116,9 +116,9 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 	return removed
 }
 
-// deletionWait returns the wait before an undesired endpoint group is deleted. If it gets traffic, and a desired endpoint
-// group of the listener has endpoints with a weight above 0, the deletion waits until a desired endpoint group gets traffic.
-// makes is set if this plan creates one.
+// deletionWait returns the wait before an undesired endpoint group is deleted. If this endpoint group gets traffic, and a
+// desired endpoint group of the listener has endpoints with a weight above 0, the deletion waits until a desired endpoint
+// group gets traffic. makes is set if this plan creates a desired endpoint group.
 func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
@@ -139,8 +139,8 @@ func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGr
 // isServing reports whether an endpoint gets traffic: its weight is above 0 and it is healthy.
 func isServing(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
-// healthyEndpointsWait returns a wait until replacement endpoints are healthy. After its deadline, it reports the change that
-// is then made although they are not.
+// healthyEndpointsWait returns a wait until replacement endpoints are healthy. If the deadline of the wait has passed, it
+// adds a finding: the change is made although these endpoints are not known to be healthy. change describes the change.
 func (m endpointGroupPlanner) healthyEndpointsWait(p listenerPair, what, key, change string) plan.Wait {
 	wait := m.NewWait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})

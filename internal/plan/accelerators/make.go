@@ -3,12 +3,12 @@
 // and, if there is one, a healthy endpoint. There is one exception. AWS does not admit two listeners with the same port. A
 // port that moves to another listener therefore belongs to no listener for a short time.
 //
-// An endpoint refers to a load balancer of a stack. Only the tags of the load balancers determine which load balancer this
-// is, and which owner must consent. Therefore the objects are translated again with the observed state. Each translation
-// checks the rights to desired and to existing endpoints; the steps that remove endpoints in Accelerator.Revoked come first.
-// The ARN of a new accelerator is written to the status right after the creation. It is used later only if the accelerator
-// has all tags of the stack. The deletion of a load balancer waits until no accelerator has it as an endpoint.
-// docs/accelerators.md describes the behavior for users.
+// An endpoint refers to a load balancer of a stack. The tags of the load balancers in AWS determine which load balancer
+// this is, and which owner must consent. Therefore the objects are translated again after the load balancers are read. Each
+// translation checks the rights to the desired and to the existing endpoints. The steps that remove endpoints in
+// Accelerator.Revoked come first. The ARN of a new accelerator is written to the status right after the creation. Later
+// runs use this ARN only if the accelerator has all tags of the stack. The deletion of a load balancer waits until no
+// accelerator has it as an endpoint, or until a deadline. docs/accelerators.md describes the behavior for users.
 package accelerators
 
 import (
@@ -134,7 +134,8 @@ func (m *acceleratorPlanner) chooseAccelerator() {
 	}
 }
 
-// setLiveAccelerator sets the observed accelerator. It copies its lists, because the planner changes them.
+// setLiveAccelerator sets the observed accelerator. It copies the lists of listeners and endpoint groups, because the
+// planner changes these lists.
 func (m *acceleratorPlanner) setLiveAccelerator(a observed.Accelerator) {
 	a.Listeners = slices.Clone(a.Listeners)
 	for i := range a.Listeners {
@@ -155,7 +156,7 @@ func (m *acceleratorPlanner) converge() {
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
-		m.requestReplan() // no listener is known yet, and an accelerator costs money
+		m.requestReplan() // no accelerator, for which AWS charges, is created before a listener is known
 		return
 	}
 	ready := m.planAccelerator(first)

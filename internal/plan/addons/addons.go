@@ -197,7 +197,7 @@ func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of fin
 }
 
 // reportServiceFault reports that an AWS service did not answer or refused the call. It also adds a step that waits for the
-// next attempt, if the address has none yet.
+// next attempt, unless the plan already has a step for the address.
 func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.Action, fault observed.Fault) {
 	f := finding.Finding{
 		Object: o.EventObject(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,

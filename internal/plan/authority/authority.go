@@ -20,23 +20,23 @@ type revocation struct {
 	replacements map[int32]Replacement
 	steps        []plan.Step
 	Findings     finding.List
-	// LostPorts are the ports of listeners whose default certificate is withdrawn. ClosedPorts are those of them that are
-	// deleted, because all their certificates are known to be withdrawn.
+	// LostPorts are the ports of listeners whose default certificate is withdrawn. ClosedPorts are the ports among them
+	// whose listener is deleted, because all its certificates are known to be withdrawn.
 	LostPorts, ClosedPorts []int32
 }
 
 // Replacement is the desired certificate for a listener whose default certificate is withdrawn.
 type Replacement struct {
-	// ARN is used if the listener has no other certificate. It is empty if the desired certificate is being imported: until
-	// then, the listener keeps the withdrawn certificate.
+	// ARN is used if the listener has no other certificate. It is empty while the desired certificate is being imported.
+	// During this time, the listener keeps the withdrawn certificate.
 	ARN string
 	// IsOverdue is set if the withdrawn certificate was not replaced in time. The listener is then deleted.
 	IsOverdue bool
 }
 
-// Revoke returns a copy of the observed stack without the resources and settings that members may not use any more. The
-// revocation has the steps that remove these from AWS. replacements has, by port, the replacements of default certificates. A
-// listener that has neither another certificate nor a replacement is deleted.
+// Revoke returns a copy of the observed stack without the resources and settings that members may not use any more, and a
+// revocation with the steps that remove these from AWS. replacements has, by port, the replacements of default
+// certificates. A listener that has neither another certificate nor a replacement is deleted.
 func Revoke(have observed.Stack, replacements map[int32]Replacement) (observed.Stack, *revocation) {
 	rv := &revocation{withdrawn: have.Facts.Withdrawn, facts: have.Facts, replacements: replacements}
 	if rv.withdrawn.IsEmpty() {
@@ -142,8 +142,9 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 }
 
 // remainingCertificates returns the certificate list and the default certificate of a listener without the withdrawn
-// certificates. If the listener keeps a withdrawn certificate until its replacement is imported, the results have it. main is
-// empty if there is no certificate. lost has the reason why a certificate is withdrawn; nil if none is withdrawn.
+// certificates. If the listener keeps a withdrawn certificate until its replacement is imported, the results contain this
+// certificate. main is empty if there is no certificate. lost has the reason why a certificate is withdrawn; nil if none is
+// withdrawn.
 func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
@@ -180,8 +181,9 @@ func (rv *revocation) isCertificateWithdrawn(port int32, arn string) bool {
 	return gone
 }
 
-// areCertificatesUnknown reports whether the certificate list of a listener could not be read. The list may then have
-// withdrawn certificates, including the default certificate. Therefore only the deletion of the listener removes them.
+// areCertificatesUnknown reports whether the certificate list of a listener could not be read. The list may contain
+// withdrawn certificates, and the withdrawn default certificate. Only the deletion of the listener is certain to remove
+// them.
 func (rv *revocation) areCertificatesUnknown(l *observed.Listener) bool {
 	return rv.facts.Fault(model.AskListenerCertificates{ARN: l.ARN}) != nil
 }

@@ -9,7 +9,8 @@
 // just checked the rights to everything else.
 //
 // A listener that has only withdrawn certificates gets the desired certificate of its port, which package planner passes to
-// Revoke. It is deleted if there is none, or if AWS does not accept it within durations.ShortWait.
+// Revoke. The listener is deleted if there is no desired certificate, or if AWS does not accept it within
+// durations.ShortWait.
 //
 // If a held rule for a wildcard host matches requests for the hostname of another Gateway listener, the rule is retained.
 // Package listeners adds a rule before it that answers these requests with 404.

@@ -153,8 +153,9 @@ func (a *RuleAggregate) ChangeOf(g EndpointSecurityGroup, o RuleOptions) Securit
 	return SecurityGroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
 }
 
-// OrderByShare returns a change with the rules to add in the order in which the quota of the security group admits them: first
-// the rules that cover a rule to remove, then the others by the shares of the namespaces whose bindings request them.
+// OrderByShare returns a change with the rules to add in the order in which they get capacity in the security group. Rules
+// that cover a rule to remove come first. The others are ordered by the shares of the namespaces whose bindings request
+// them.
 func (a *RuleAggregate) OrderByShare(c SecurityGroupChange, o RuleOptions) SecurityGroupChange {
 	requested := map[string][]model.IngressRule{}
 	for key, by := range a.contributions {
@@ -164,7 +165,8 @@ func (a *RuleAggregate) OrderByShare(c SecurityGroupChange, o RuleOptions) Secur
 			}
 		}
 	}
-	// A rule for a source security group may be wider than the rules that it was merged from.
+	// Rules for a source security group are compared without their ports, because such a rule may have a wider port range
+	// than the rules that it was merged from.
 	withoutPorts := func(r model.IngressRule) model.IngressRule {
 		if r.Group != "" && !o.KeepPortsSeparate {
 			r.From, r.To = 0, 0
@@ -202,10 +204,10 @@ func (a *RuleAggregate) OrderByShare(c SecurityGroupChange, o RuleOptions) Secur
 	return c
 }
 
-// ReplacementsOf returns the rules to add that must exist before the rule old is removed, so that the traffic that old admits
-// is admitted without interruption: the rule that covers old, or else all rules for some of its ports and its source. If
-// there are none, it is the first rule for some of its ports, because the source may have changed. Rules for IPv4 and IPv6
-// ranges do not replace each other, because AWS has a quota for each.
+// ReplacementsOf returns the rules to add that must exist before the rule old is removed. Otherwise the traffic that old
+// admits would be interrupted. The result is a rule that covers old, or else all rules for the source and for some of the
+// ports of old. If there are none of these, it is the first rule for some of these ports, because the source may have
+// changed. Rules for IPv4 and IPv6 ranges do not replace each other, because AWS has a quota for each.
 func (c SecurityGroupChange) ReplacementsOf(old model.IngressRule) (out []model.IngressRule) {
 	var otherSource []model.IngressRule
 	for _, r := range c.Authorize {

@@ -24,8 +24,8 @@ func (a *RegistrationAttempt) isOverCapacity() bool {
 	return a != nil && a.LastFailure != nil && a.LastFailure.Class == failure.Quota
 }
 
-// sendableEndpoints returns the endpoints that may be sent to AWS now. Endpoints that AWS has refused wait. Otherwise every
-// change of another target would repeat the refused call.
+// sendableEndpoints returns the endpoints that may be sent to AWS now. It omits endpoints that AWS has refused, until
+// RefusedTarget.Until. Otherwise every change of another target would repeat the refused call.
 func (m Memory) sendableEndpoints(list []targets.Endpoint, now time.Time) []targets.Endpoint {
 	if len(m.RefusedTargets) == 0 {
 		return list

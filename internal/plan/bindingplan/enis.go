@@ -64,7 +64,8 @@ func ENIQueryFor(demands ...targets.RuleDemand) ENIQuery {
 				switch {
 				case p.Instance != "":
 					q.Instances = append(q.Instances, p.Instance)
-					// After another lookup, the instance is only a fallback and need not have the address.
+					// Only the first lookup expects the address. In a later lookup, the instance is a fallback that need
+					// not have the address.
 					if p.EndpointIP != "" && i == 0 {
 						q.ExpectedAddresses[p.Instance] = append(q.ExpectedAddresses[p.Instance], p.EndpointIP)
 					}

@@ -133,7 +133,7 @@ func blockedCondition(f finding.Finding) targets.ReadinessCondition {
 }
 
 // explainClosedGates plans conditions with the first error for the pods whose gate is closed, if a run ended before it read
-// their targets. If a Deployment does not progress, users look at its pods.
+// their targets. Users look at the conditions of pods if a Deployment does not progress.
 func (r *reporter) explainClosedGates() {
 	why, ok := firstError(r.Findings)
 	if r.AlreadyReported.PodConditionsSet || !ok {

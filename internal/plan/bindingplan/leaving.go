@@ -172,8 +172,8 @@ func (p *planner) cleanUpAfterDeletion() {
 }
 
 // MakeRemoval returns the plan after a run that has not compared the targets with the endpoints. It deregisters the targets
-// whose pod or node does not exist any more: after about half a minute, their addresses may belong to other pods, perhaps of
-// another tenant. A user cannot prevent this with an invalid binding.
+// whose pod or node does not exist any more. After about half a minute, the addresses of these targets may belong to other
+// pods, perhaps of another tenant. An invalid binding does not prevent this deregistration.
 func MakeRemoval(f *Facts) Plan {
 	p := &planner{Facts: f}
 	p.finalReport = reportFailure

@@ -38,8 +38,8 @@ type Plan struct {
 	postponedFor  time.Duration // time until a postponed call may be sent
 }
 
-// ReadError returns the error of a read because of which the plan does not have all changes; nil if it has them. A target
-// group that does not exist is no such error, because it has no targets.
+// ReadError returns the error of a failed read, because of which the plan lacks changes; nil if all reads succeeded. If the
+// target group does not exist, the result is nil as well, because there are no targets to change.
 func (p Plan) ReadError() error {
 	if f := p.endingFailure; p.Err == nil && f != nil && !f.isMissing() {
 		return f.Err

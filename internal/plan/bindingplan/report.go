@@ -161,8 +161,8 @@ const waitingPodsReason = "pods wait for their targets to become healthy"
 // postponedReason is the reason for a run that repeats a postponed call.
 const postponedReason = "a postponed call may be sent then"
 
-// endAfterKubernetesFailure ends the report with the error if the failed step is a write to Kubernetes. It reports whether
-// it is such a write. A failed SetGate step ends the report only if the binding does not exist.
+// endAfterKubernetesFailure ends the report with the error if the failed step is a write to Kubernetes, and reports whether
+// it has ended the report. A failed SetGate step ends the report only if the binding does not exist.
 func (r *reporter) endAfterKubernetesFailure(err error) bool {
 	switch r.stepResults.FailedStep.(type) {
 	case AddFinalizer:
@@ -219,7 +219,7 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	r.reportFlapping(m.delayed)
 	if failed != nil {
 		r.endAfterAttempt(*failed, a)
-		// A refused target delays no gate of another pod.
+		// The readiness gates of other pods are polled as if no target had been refused.
 		r.requeueIf(waiting > noWaitingPod && r.stepResults.FailedStep == nil && r.Err == nil, r.Options.pollInterval(waiting), waitingPodsReason)
 		return
 	}

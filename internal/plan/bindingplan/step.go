@@ -63,7 +63,7 @@ type RemoveFinalizer struct{}
 // checkpoint.
 type SetCheckpoint struct {
 	Value string
-	// IfRulesMissing is set if the step does nothing unless rules of the binding are missing.
+	// If IfRulesMissing is set, the step has an effect only if rules of the binding are missing.
 	IfRulesMissing bool
 }
 

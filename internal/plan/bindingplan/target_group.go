@@ -55,8 +55,8 @@ func (f *Facts) NeedsCompletion() bool {
 	return IsUnusable(f.StoredBinding) || f.StoredBinding.DeletionTimestamp == nil && !f.hasFinalizer() && IsIncomplete(f.StoredBinding)
 }
 
-// isCompletedBy reports whether the defaults of the unset fields in the stored binding equal the values in whole. These
-// values need not be written.
+// isCompletedBy reports whether the defaults of the unset fields in the stored binding equal the values in the completed
+// binding whole. In this case, the values need not be written.
 func (f *Facts) isCompletedBy(whole *elbv2.TargetGroupBinding) bool {
 	b := f.StoredBinding.Spec
 	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
