@@ -13,8 +13,8 @@ type Options struct {
 	// SubnetClusterCheck and SingleSubnet are the feature gates SubnetsClusterTagCheck and ALBSingleSubnet.
 	SubnetClusterCheck bool
 	SingleSubnet       bool
-	// EnhancedDefaults is set if listener settings that are not desired any more are reset to the AWS defaults. Those of
-	// Gateways always are.
+	// EnhancedDefaults is set if listener settings that are not desired any more are reset to the AWS defaults. Settings of
+	// Gateways are always reset.
 	EnhancedDefaults bool
 	// ReplaceForHealthChecks replaces a target group of a network load balancer if the protocol, success codes, interval or
 	// timeout of its health check changes. Earlier versions of the AWS API could not change these settings in place.

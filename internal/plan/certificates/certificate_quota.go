@@ -15,9 +15,9 @@ import (
 )
 
 // If the quota of certificates of a load balancer is reached, a new certificate replaces an attached certificate of the
-// listener that no member requests any more. The attached certificate is removed immediately before. The namespace that
-// requested the attached certificate has precedence for the new certificate. A new certificate that can replace no attached
-// certificate is omitted.
+// listener that no member requests any more. The attached certificate is removed immediately before the new certificate is
+// added. The namespace that requested the attached certificate has precedence. A new certificate that can replace no
+// attached certificate is omitted.
 
 // certificateClaim is a new certificate that a member requests while the quota of the load balancer is reached.
 type certificateClaim struct {
@@ -25,7 +25,7 @@ type certificateClaim struct {
 	arn            string
 	hosts          []string
 	refusedByQuota bool   // AWS has refused the certificate because a quota is reached
-	replacedARN    string // ARN of the attached certificate that it replaces; empty if there is none
+	replacedARN    string // ARN of the attached certificate that the new certificate replaces; empty if there is none
 }
 
 // certificateClaims collects the new certificates that the members of a listener request.
@@ -45,8 +45,8 @@ func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hos
 	case slices.Contains(t.listener.TLS.Refused, arn):
 		return false
 	case len(t.listener.TLS.NoRoom) > 0:
-		// AWS may not have refused this certificate yet. It is a claim as well, so that it replaces a certificate that the
-		// same namespace requested before.
+		// A claim is recorded even if AWS has not refused this certificate yet, so that the certificate can replace one
+		// that the same namespace requested before.
 		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refusedByQuota: slices.Contains(t.listener.TLS.NoRoom, arn)})
 	}
 	return true
@@ -178,9 +178,8 @@ func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 	return ""
 }
 
-// isReplaceable reports whether an attached certificate can be removed. This is the case if the certificates in asked cover
-// all of its hosts that held members need, or claims without a replacement. The last certificate in asked is the
-// replacement.
+// isReplaceable reports whether an attached certificate can be removed, because the certificates in asked cover all hosts
+// of it that held members or claims without a replacement need. The last certificate in asked is the replacement.
 func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
 	out.BlockedMembers = slices.Clone(out.BlockedMembers)
 	for _, c := range t.claims {

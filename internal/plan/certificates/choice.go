@@ -30,7 +30,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	var out resolved.Certificates
 	var all []string
 	var choices [][]string   // of each member, in the order of the members
-	var lacking finding.List // the effect is added to their messages at the end
+	var lacking finding.List // findings about missing certificates; the effect is added to their messages at the end
 	claims := certificateClaims{listener: l, live: live, shares: plan.Shares{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.ReadFault(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
@@ -177,8 +177,8 @@ func MissingCertificateText(l model.Listener, live *observed.Listener, made bool
 }
 
 // defaultCertificate returns the certificate for clients that send no server name. If a member requests the current default
-// certificate, it is the first certificate of this member. Therefore a new member does not present its certificate to the
-// clients of other members. If no member requests the current default certificate, first becomes the default.
+// certificate, the result is the first certificate of this member. Therefore a new member does not present its certificate
+// to the clients of other members. If no member requests the current default certificate, the result is first.
 func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
 	if live == nil || live.Certificate == "" {
 		return first

@@ -73,9 +73,9 @@ const (
 // For a member in the namespace of the Secret, the certificate is retained with a finding, because the member could name the
 // Secret as well.
 //
-// A certificate that was requested from ACM is excluded if Options.SkipManagedCertificates is set, except for Gateways, whose
-// discovery does not depend on the feature gate. Otherwise, the tags of issued certificates are not read, because the controller
-// may lack the permission.
+// A certificate that was requested from ACM is excluded if Options.SkipManagedCertificates is set. Discovery for Gateways
+// does not depend on this feature gate and does not exclude it. If the option is not set, the tags of certificates that ACM
+// issued are not read, because the controller may lack the permission.
 func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
 	attached := live.HasCertificate(c.ARN)
 	owner := c.Owner

@@ -107,11 +107,11 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// namesServedByOthers returns the names in the certificate of a Secret that cover hosts of rules of other namespaces, if the
-// namespaces that use the Secret have no rules for these hosts. Only rules that exist in AWS count. AWS chooses among the
-// certificates of a listener by host. Therefore such a certificate could be presented to the clients of other namespaces.
-// The age of the objects cannot decide, because an older object may join the stack later. For a Gateway it returns none,
-// because the owner of a Gateway decides about its hosts.
+// namesServedByOthers returns the names in the certificate of a Secret that cover hosts of rules of other namespaces, if
+// the namespaces that use the Secret have no rules for these hosts. Only rules that exist in AWS count. AWS chooses among
+// the certificates of a listener by host. Therefore such a certificate could be presented to the clients of other
+// namespaces. The ages of the objects are not compared, because an older object may join the stack later. For a Gateway, no
+// names are returned, because the owner of a Gateway decides about its hosts.
 func namesServedByOthers(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
@@ -227,8 +227,9 @@ func (m *Managed) attachmentRank(arn string) int {
 	return 0
 }
 
-// limitImports returns the certificates without those for which AWS has no room on a load balancer. It omits only
-// certificates that are not imported yet, and reports them. The namespaces of the Secrets share the room, see plan.Shares.
+// limitImports returns the certificates without those that exceed the quota of certificates of a load balancer. It omits
+// only certificates that are not imported yet, and reports them. The namespaces of the Secrets share the quota, see
+// plan.Shares.
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
 	shares, room := plan.Shares{}, plan.MaxCertificatesPerLoadBalancer
 	var ids, namespaces []string // of the certificates that are not imported yet

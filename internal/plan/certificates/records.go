@@ -21,7 +21,8 @@ const recordTTL = 60
 // checkHostedZones reports whether a certificate can be validated after it is requested. A private certificate needs no
 // validation. A public certificate needs a hosted zone for each host; each host without one gets a finding. Without access
 // to Route 53 the result is true, because a user must then create the records. While the hosted zones are not known, the
-// result is false. hasOther is set if the member has another certificate on its listener; then the findings hold nothing.
+// result is false. hasOther is set if the member has another certificate on its listener. In this case, the findings do not
+// hold the member.
 func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, hasOther bool) bool {
 	if w.CA != "" {
 		return true

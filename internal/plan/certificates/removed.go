@@ -69,9 +69,9 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 	}
 }
 
-// requestDeletionFacts asks for the facts on which the deletion of a certificate depends. It reports whether all of them are
-// known. For a certificate without validation records, it is not essential whether something uses it: ACM does not delete a
-// certificate in use.
+// requestDeletionFacts asks for the facts on which the deletion of a certificate depends. It reports whether all of them
+// are known. A certificate without validation records can be deleted even if it could not be read whether something uses
+// the certificate, because ACM does not delete a certificate in use.
 func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	facts := &m.Have.Facts
 	if q := (model.AskValidation{ARN: c.ARN}); !c.Public {
@@ -104,11 +104,12 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	return known && facts.PublicCertificatesAsked && facts.HostedZones != nil
 }
 
-// usageWait returns the wait before a certificate that ACM reports as in use is deleted. If something that does not belong to
-// the stack has been using it for too long, the result is the zero Wait, and the certificate is not deleted: any namespace can
-// use the certificates of the account, by ARN or for the hostname of a Gateway, and the finalizers of the members must not
-// wait for it. The validation records stay as well, because ACM needs them to renew the certificate, and because a member may
-// request it again. A later run of the stack deletes both. If the stack does not exist any more, the certificate is an orphan.
+// usageWait returns the wait before a certificate that ACM reports as in use is deleted. If something that does not belong
+// to the stack has been using it for too long, the result is the zero Wait, and the certificate is not deleted. Any
+// namespace can use the certificates of the account, by ARN or for the hostname of a Gateway. Therefore the finalizers of
+// the members must not wait for the end of this use. The validation records stay as well, because ACM needs them to renew
+// the certificate, and because a member may request the certificate again. A later run of the stack deletes both. If the
+// stack does not exist any more, the certificate is an orphan.
 func (m *Managed) usageWait(c observed.OwnCertificate) plan.Wait {
 	out := plan.Wait{For: "ACM to report that nothing uses it", RetryAfter: durations.FirstBackOff}
 	if m.attachmentRank(c.ARN) > 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // Finalizers plans the finalizers of the members that are not leaving. A resource is created only when at least one member
-// that needs it has the finalizer. Otherwise the members could be deleted without the resource.
+// that needs it has the finalizer. Otherwise all of these members could be deleted while the resource remains in AWS.
 type Finalizers struct {
 	members    []model.Member
 	claimSteps map[finding.Ref]plan.StepID

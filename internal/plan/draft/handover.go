@@ -56,8 +56,8 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	}, put, nil, live)}
 }
 
-// OrderAfterTakeOver adds the steps in first to the dependencies of the planned steps from the index from on. The previous
-// stack reverts changes of a load balancer until the load balancer has the tags of this stack.
+// OrderAfterTakeOver adds the steps in first to the dependencies of all planned steps, beginning with the step at index
+// from. The previous stack reverts changes of a load balancer until the load balancer has the tags of this stack.
 func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	if d.Have.AdoptedStack == (model.StackID{}) {
 		return

@@ -21,8 +21,8 @@ type StepChain struct {
 // Add appends a step to the chain.
 func (c *StepChain) Add(id plan.StepID) { c.Steps = append(c.Steps, id) }
 
-// Join returns the id of a join of all steps in the chain. It adds the steps since the previous join to that join, so that
-// long chains cost little.
+// Join returns the id of a join of all steps in the chain. The join contains the previous join of the chain and the steps
+// that were added since, so that the joins of a long chain are small.
 func (st *Steps) Join(c *StepChain) plan.StepID {
 	if c.lastJoin != "" && c.joinedCount == len(c.Steps) {
 		return c.lastJoin

@@ -31,8 +31,9 @@ func (st *Steps) NewWait(key, what string, deadline time.Duration) plan.Wait {
 	return plan.Wait{For: what, RetryAfter: min(PollInterval(waited), deadline-waited), Deadline: deadline}
 }
 
-// AwaitActive returns the wait for a load balancer to be active. It has no deadline, because a load balancer that AWS is still
-// creating answers no requests. The caller has to wait longer if the creation has failed. what describes the condition (plan.Wait.For).
+// AwaitActive returns the wait for a load balancer to be active. It has no deadline, because a load balancer that AWS is
+// still creating answers no requests. If the creation has failed, the caller must set a longer RetryAfter. what describes
+// the condition (plan.Wait.For).
 func (st *Steps) AwaitActive(arn, what string) plan.Wait {
 	st.Ask(model.AskState{ARN: arn})
 	return plan.Wait{For: what, RetryAfter: 4 * durations.FirstPoll} // AWS is queried for the state at most every ten seconds

@@ -53,9 +53,9 @@ const (
 	// EndedTargetDeadline is the longest time for which the deregistration of targets whose pods have ended is postponed. It
 	// is shorter than the half minute after which a VPC may assign the address to another pod.
 	EndedTargetDeadline = 25 * time.Second
-	// FollowUpTime is the longest time for which the controller waits for the consequences of a change in Kubernetes, which
-	// usually take seconds: EndpointSlices and ENIs for pods, the deregistration of targets by bindings, a Service for the
-	// binding that needs it. After this time, a missing consequence is reported or not awaited any longer.
+	// FollowUpTime is the longest time for which the controller waits for a consequence of a change in Kubernetes. Examples
+	// are EndpointSlices and ENIs for pods, the deregistration of targets by bindings, and a Service for the binding that
+	// needs it. They usually take seconds. After this time, a missing consequence is reported or not awaited any longer.
 	FollowUpTime = 30 * time.Second
 	// RunningTargetDeadline is the longest time for which the deregistration of targets whose pods still run is postponed.
 	// When one of these pods ends, EndedTargetDeadline applies.

@@ -104,8 +104,9 @@ func namespaceSimilarity(w model.TargetGroup, g observed.TargetGroup) int {
 	return 0
 }
 
-// similarity returns a score for how many settings of an observed target group equal the desired settings. Of several target
-// groups with the same targets, the most similar one is assigned.
+// similarity returns a score for how many settings of an observed target group equal the desired settings. A different
+// attribute reduces the score by the number of desired attributes. Of several target groups with the same targets, the most
+// similar one is assigned.
 func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
 		n++
@@ -122,9 +123,9 @@ func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	return n
 }
 
-// hasUnsetAttribute reports whether an observed target group has an attribute with a value other than the AWS default that
-// the desired target group does not set. The attribute would keep its value. If several observed target groups have the same
-// targets, a target group with such an attribute is not assigned, because another object may need the attribute.
+// hasUnsetAttribute reports whether an observed target group has an attribute that the desired target group does not set
+// and whose value is not the AWS default. The attribute would keep its value. If several observed target groups have the
+// same targets, a target group with such an attribute is not assigned, because another object may need the attribute.
 func hasUnsetAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]

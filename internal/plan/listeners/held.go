@@ -154,7 +154,7 @@ func (lr *Resolver) isAsDesired(p resolved.Rule, o observed.Rule) bool {
 }
 
 // isShiftingTo reports whether an observed rule with the same conditions forwards to the desired target groups and to
-// others. Rules do this until the new targets are healthy.
+// others. A rule forwards to both until the new targets are healthy.
 func (lr *Resolver) isShiftingTo(p resolved.Rule, o observed.Rule) bool {
 	w, h := equal.ForwardOf(p.Desired.Actions), equal.ForwardOf(o.Actions)
 	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {

@@ -52,8 +52,9 @@ func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.S
 	})
 }
 
-// reportImmutable reports that a setting of an existing load balancer does not change from is to desired, because AWS
-// accepts the setting only at creation. field is the key of the setting in origins, and what is its name in the message.
+// reportImmutable reports that a setting of an existing load balancer keeps its current value (is) although desired is
+// requested, because AWS accepts the setting only at creation. field is the key of the setting in origins, and what is its
+// name in the message.
 func (p *Planner) reportImmutable(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of, kind := origins[field], p.Want.ID.Kind
 	other := "with another " + kind.ObjectKind()

@@ -49,8 +49,8 @@ func withoutDescription(r model.IngressRule) model.IngressRule {
 }
 
 // AuthorizeUpToQuota authorizes as many of the first rules as the quota of their security group permits, and returns their
-// number. If it is less than all, it also returns the error of AWS. AWS refuses a whole call that exceeds the quota; isQuota
-// reports whether an error means that.
+// number. If this is not the number of all rules, it also returns the error of AWS. AWS refuses a whole call that exceeds
+// the quota. isQuota reports whether an error is such a refusal.
 func AuthorizeUpToQuota(rules []model.IngressRule, authorize func([]model.IngressRule) error, isQuota func(error) bool) (int, error) {
 	err := authorize(rules)
 	if err == nil {

@@ -44,9 +44,9 @@ func (d *stepPlanner) refuseOnHeldListeners() {
 }
 
 // refuseOnListener plans rules that answer 404 on one listener. before has the hostnames to refuse before an existing rule,
-// by the ARN of that rule. If no priority is free before a rule, it and the rules after it get higher priorities, in one
-// call. If AWS has no priorities for these rules, because an interrupted run has left rules at the last ones, all rules are
-// numbered from 1.
+// by the ARN of that rule. If no priority is free before a rule, this rule and the rules after it get larger priority
+// numbers, in one call. If these numbers could exceed the maximum of AWS, for example because an interrupted run has left
+// rules at the last priorities, all rules are numbered from 1.
 func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}

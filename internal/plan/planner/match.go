@@ -83,8 +83,8 @@ func (r *resolution) mayBeKept(lb *resolved.LoadBalancer, live *observed.LoadBal
 }
 
 // chooseKept chooses between two existing load balancers that could both be kept: the one with more listeners. Another
-// controller must have created one of the two. The load balancer that is not chosen is reported and neither changed nor
-// deprived of its targets, because its users are not known.
+// controller must have created one of the two. The load balancer that is not chosen is reported. It is not changed and
+// keeps its target groups, because its users are not known.
 func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
@@ -103,9 +103,9 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	return first
 }
 
-// retainBlockedReplacement retains a load balancer that was created to replace another one but cannot be completed, because
-// AWS refuses one of its resources, and its target groups. It reports whether lb is such a load balancer. To delete and
-// create the load balancer for each attempt would need more calls.
+// retainBlockedReplacement retains a load balancer that was created to replace another one, and its target groups, if the
+// replacement cannot be completed because AWS refuses one of its resources. It reports whether lb is such a load balancer.
+// To delete and create the load balancer for each attempt would need more calls.
 func (r *resolution) retainBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false

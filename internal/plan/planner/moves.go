@@ -149,7 +149,7 @@ func (r memberMoves) recordArrivals() {
 }
 
 // arrivalWait returns the wait until the load balancer has all listeners and healthy targets of a member; the zero Wait if
-// it has.
+// it already has them.
 func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {

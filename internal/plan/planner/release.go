@@ -22,8 +22,8 @@ type releasePlanner struct {
 	listeners []resolved.Listener
 }
 
-// releaseAll plans to remove the finalizers of all members that have left, after the given steps. They wait if any step of
-// the plan waits.
+// releaseAll plans to remove the finalizers of all members that have left, after the given steps. The removals wait if any
+// step of the plan waits.
 func (r *releasePlanner) releaseAll(after []plan.StepID) {
 	if len(r.Want.Leaving) == 0 {
 		return
