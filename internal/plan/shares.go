@@ -37,9 +37,9 @@ func (s Shares) AddToBeDeleted(namespaces ...string) {
 }
 
 // OrderClaims returns the indexes of claims in the order in which they get capacity. A claim is for one resource, and is
-// given by the namespace that makes it. Claims for which the namespace gives up another resource (Share.ToBeDeleted) come
-// first. The others are ordered by the number of resources that their namespace retains or has claimed before. The claims
-// of one namespace keep their order.
+// given by the namespace that makes it. Claims for which the namespace has a resource that will be deleted
+// (Share.ToBeDeleted) come first. The others are ordered by the number of resources that their namespace retains or has
+// claimed before. The claims of one namespace keep their order.
 func OrderClaims(shares Shares, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))

@@ -1,12 +1,12 @@
 // Package planner makes the plan of a stack with the packages for its listeners, rules, target groups and other resources.
 // It decides which existing resources are kept or deleted, and orders the steps.
 //
-// Make has two halves. resolve makes all choices, with pure functions over facts: which existing load balancers and target
-// groups are kept and which are replaced, subnets, addresses and security groups, certificates, what is held, weights of
-// target groups, priorities of rules, and what waits. It returns a resolution: the state that AWS must have, with the
-// questions and findings of the choices. diff compares the resolution with the observed state and adds steps in the order of
-// their dependencies; it makes no choice. Describe and Choose only resolve, without steps; the status and the commands
-// fulcrum tree and fulcrum explain use their results.
+// Make has two halves. resolve makes all choices, with pure functions over facts. It chooses which existing load balancers
+// and target groups are kept and which are replaced, and subnets, addresses, security groups and certificates. It also
+// decides what is held, the weights of target groups, the priorities of rules, and what waits. It returns a resolution: the
+// state that AWS must have, with the questions and findings of the choices. diff compares the resolution with the observed
+// state and adds steps in the order of their dependencies; it makes no choice. Describe and Choose only resolve, without
+// steps; the status and the commands fulcrum tree and fulcrum explain use their results.
 //
 // All these packages work on one draft.Draft. Their constructors take the other values that they need. The load balancer of
 // a stack and its frontend NLB go through the same functions, each with its own resolved.LoadBalancer.

@@ -18,7 +18,7 @@ import (
 //
 // A listener whose only certificate is withdrawn gets the desired certificate of its port. If the listener still has the
 // withdrawn certificate after a short time, because AWS refuses the desired certificate or does not import it, the listener
-// is deleted. Otherwise a desired certificate that cannot be set would keep the withdrawn one.
+// is deleted. Otherwise the withdrawn certificate would stay in use as long as the desired certificate cannot be set.
 
 // certificateWaitPrefix begins the keys of waits for the replacement of a withdrawn certificate.
 const certificateWaitPrefix = "withdrawn certificate of port "

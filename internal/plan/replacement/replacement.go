@@ -107,7 +107,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 	if live.State == observed.LoadBalancerProvisioning || live.State == observed.LoadBalancerFailed {
 		wait := p.AwaitActive(live.ARN, "the new load balancer to be active")
 		if live.State == observed.LoadBalancerFailed {
-			wait.RetryAfter = durations.LongestBackOff // a finding reports it, and the engine plans again sooner at first
+			wait.RetryAfter = durations.LongestBackOff // the finding about this state makes the engine plan again sooner at first
 		}
 		return wait
 	}
@@ -219,7 +219,7 @@ func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBala
 	if !lb.StatusSwitched {
 		return lb.SwitchWait
 	}
-	// Without the tag, this plan sets it. Even with a delay of 0, the deletion waits until it is set.
+	// If ReplacedTag is not set yet, this plan sets it. The deletion waits for the tag even if the delay is 0.
 	remaining := max(p.Opt.DeletionDelay, time.Second)
 	if since, err := time.Parse(time.RFC3339, old.Tags[naming.ReplacedTag]); err == nil {
 		remaining = min(p.Opt.DeletionDelay, since.Add(p.Opt.DeletionDelay).Sub(p.Have.Facts.Now))

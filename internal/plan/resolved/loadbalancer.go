@@ -74,7 +74,7 @@ func (lb *LoadBalancer) ListenerOnPort(port int32) *Listener {
 	return nil
 }
 
-// Members returns the members that have a listener or a rule on the load balancer, perhaps repeatedly.
+// Members returns the members that have a listener or a rule on the load balancer. The result can contain duplicates.
 func (lb *LoadBalancer) Members() (out []finding.Ref) {
 	for _, l := range lb.Listeners {
 		out = append(out, l.Desired.Members...)

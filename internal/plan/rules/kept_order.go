@@ -11,9 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// As long as AWS refuses to reorder the rules of a listener, the plan has only changes that need no change of priorities:
-// rules that are in order are modified, and new rules are created where a priority is free between their neighbours. All
-// other rules are not changed. Every request gets its old or its new answer, and repeated attempts do not add further rules.
+// As long as AWS refuses to reorder the rules of a listener, the plan has only changes that need no change of priorities.
+// Rules that are in order are modified, and new rules are created if a priority is free between the rules before and after
+// them. All other rules are not changed. Every request gets its old or its new answer, and repeated attempts do not add
+// further rules.
 
 // planWithoutReordering plans the rules of a listener without changing priorities.
 func (ro *Rollout) planWithoutReordering() {
@@ -104,10 +105,10 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, blocked []bool) int32
 	return p
 }
 
-// keepDefaultUntilAnswered retains the existing default action if a desired rule of a member to which it belongs cannot be
-// created: requests for this rule, which the default action answers, would otherwise get neither their old nor their new
-// answer. It gives way to the default action of another namespace. It returns the owners of the default action if it is
-// retained.
+// keepDefaultUntilAnswered retains the existing default action if a member to which it belongs has a desired rule that
+// cannot be created. Otherwise requests for this rule, which the default action answers now, would get neither their old
+// nor their new answer. If the desired default action comes from another namespace, the existing one is not retained. The
+// result has the owners of the default action if it is retained.
 func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref {
 	if ro.Listener.Live == nil {
 		return nil
@@ -125,11 +126,11 @@ func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref 
 	return d.owners
 }
 
-// keepRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get neither
-// their old nor their new answer: because the desired rule for them cannot be created, or because another retained rule
-// would answer them. A rule that gets no requests is deleted, as is a rule that would be retained only for rules of other
-// namespaces. defaultOwners are the owners of the default action if it is retained, which must not answer requests of their
-// deleted rules.
+// keepRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get
+// neither their old nor their new answer. The reason is that the desired rule for these requests cannot be created, or that
+// another retained rule would answer them. A rule that gets no requests is deleted. A rule that would be retained only for
+// rules of other namespaces is deleted as well. defaultOwners are the owners of the default action if it is retained. It
+// must not answer requests of deleted rules of these owners.
 func (ro *Rollout) keepRulesUntilAnswered(blocked []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {

@@ -45,9 +45,9 @@ func (d *deletedRule) mayShareNamespace(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.hasOwnerInNamespace)
 }
 
-// takeOverWait returns what the deletion of a rule waits for: a desired rule or a default action that will answer its
-// requests, but still has to wait itself. own reports whether that rule or default action may belong to the same member.
-// Rules of another namespace do not delay a deletion, because their owners could delay it repeatedly.
+// takeOverWait returns what the deletion of a rule waits for: a desired rule or a default action that will answer the
+// requests of the deleted rule, but still waits itself. own reports whether that rule or default action may belong to the
+// same member. Rules of another namespace do not delay a deletion, because their owners could delay it repeatedly.
 func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false
@@ -140,7 +140,7 @@ func (ro *Rollout) interimOrder() ruleOrder {
 			if r := late[k]; r.deleted >= 0 {
 				wanted := r.priority
 				if wanted >= stagePriority && ro.set.comesAfterStaged(r) {
-					out.deletedPriorities[r.deleted] = wanted // and the rules after it get priorities before the staged rules
+					out.deletedPriorities[r.deleted] = wanted // the rules after it get priorities before the staged rules
 					continue
 				}
 				if wanted >= stagePriority || p < len(base) && wanted >= ro.set.desired[base[p]].priority {
@@ -159,7 +159,8 @@ func (ro *Rollout) interimOrder() ruleOrder {
 }
 
 // comesAfterStaged reports whether an existing rule that is staged comes before a delayed rule and may match the same
-// requests. It answers these requests, because an earlier run has created it, so that the delayed rule must not pass it.
+// requests. An earlier run has created the staged rule, which therefore answers these requests. The delayed rule must
+// remain after it.
 func (s *ruleSet) comesAfterStaged(r delayedRule) bool {
 	_, found := s.index("staged", isStaged).FindOverlapWhere(r.shape, overlap.AllRules, func(n int32) bool {
 		return s.desired[n].live != nil && s.desired[n].live.Priority < r.priority

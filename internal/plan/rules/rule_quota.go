@@ -105,8 +105,8 @@ func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
 // assignRules assigns replaceable rules to new rules that have none, in the order of the shares of their namespaces. best
-// has lists of criteria in descending order of preference: a new rule gets an existing rule that meets all criteria of the
-// first list for which there is such a rule.
+// has lists of criteria in descending order of preference. For each list in turn, a new rule gets an existing rule that
+// meets all criteria of the list, if there is one.
 func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
 	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))

@@ -73,8 +73,10 @@ func (ro *Rollout) creatableDefaultActions() []model.Action {
 	return out
 }
 
-// splitMaskedChanges splits changes of existing rules that would have to wait because earlier rules answer their requests
-// now. The new rule is created after all others, because AWS checks only target groups to which a rule forwards.
+// splitMaskedChanges replaces the change of an existing rule by a new rule and a deletion in two cases: the change would
+// have to wait because earlier rules answer the requests of the rule now, or AWS does not accept the current and the
+// desired target groups in one rule. The new rule is created after all others, because AWS checks only target groups to
+// which a rule forwards.
 func (ro *Rollout) splitMaskedChanges() {
 	if ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -92,7 +94,8 @@ func (ro *Rollout) splitMaskedChanges() {
 }
 
 // delayMaskedChange delays the change of an existing rule that moves at the same time and would take requests from rules
-// with healthy targets, if AWS has no room for a staged rule.
+// with healthy targets. It applies to changes that splitMaskedChanges cannot split, because AWS has no room for another
+// rule or refuses to reorder rules.
 func (ro *Rollout) delayMaskedChange(i int) {
 	w := ro.set.desired[i]
 	if !w.isModified || w.actionsWait.For != "" || w.rule.Desired.InPlace {
@@ -149,7 +152,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 }
 
 // maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by existing
-// rules that will be moved after it or deleted.
+// rules that will be moved after it or deleted. For any other rule, it returns the zero Wait.
 func (ro *Rollout) maskedWait(i int) plan.Wait {
 	me := ro.set.desired[i]
 	old, covered, all := ro.set.answeringTargetGroups(i)
@@ -167,9 +170,9 @@ func (ro *Rollout) maskedWait(i int) plan.Wait {
 	return ro.ruleWait(me, pending)
 }
 
-// answeringTargetGroups returns the target groups of existing rules that come before the i-th desired rule now but not in
-// the desired order, and that may match the same requests. covered reports whether there are such rules, and all whether the
-// result has the target groups of all of them.
+// answeringTargetGroups returns target groups of existing rules that may match the same requests as the i-th desired rule,
+// and that come before it now but not in the desired order. covered reports whether there are such rules. all reports
+// whether the result has the target groups of all of them.
 func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool) {
 	const enough = 32
 	me := s.desired[i]

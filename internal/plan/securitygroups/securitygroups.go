@@ -105,8 +105,8 @@ func (sg *Planner) livePorts() map[int32]bool {
 	return ports
 }
 
-// planRuleChanges plans changes of the rules have, with one step for each set of namespaces that own a port together. The
-// first step is the one of the namespace with the fewest rules, so that the quota of rules has room for it.
+// planRuleChanges plans the changes of the existing rules (have), with one step for each set of namespaces that own a port
+// together. The step of the namespace with the fewest rules comes first, so that the quota of rules has room for it.
 func (sg *Planner) planRuleChanges(have, authorize, revoke []model.IngressRule, after []plan.StepID) {
 	type change struct {
 		members           []finding.Ref
@@ -238,10 +238,10 @@ func (sg *Planner) reportRevoked(live observed.SecurityGroup, want, revoke []mod
 	})
 }
 
-// mayBeManaged reports whether the controller may have added a rule. Rules of the controller have no description, and admit
-// clients to one port of a listener or, for a network load balancer or a Gateway, ICMP messages about the packet size. isOpen
-// reports whether the controller opens the port of the rule. If the last change was not completed, the listener may be
-// missing.
+// mayBeManaged reports whether the controller may have added a rule. Rules of the controller have no description. They
+// admit clients to one port of a listener. For a network load balancer or a Gateway, they also admit ICMP messages about
+// the packet size. isOpen reports whether the controller opens the port of the rule. If the last change was not completed,
+// the listener may be missing.
 func (sg *Planner) mayBeManaged(r model.IngressRule, isOpen bool) bool {
 	network := sg.LB.Desired.Type == model.Network
 	switch {

@@ -110,8 +110,8 @@ func (at *ALBTargetPlanner) DeregisterFromAllTargetGroups(lb string, after []pla
 	return out
 }
 
-// canKeepALBTargetGroup reports whether an existing target group of type alb can be kept for a desired one: it has the
-// desired port, its target has, or its targets are not known.
+// canKeepALBTargetGroup reports whether an existing target group of type alb can be kept for a desired one. This is the
+// case if it or its target has the desired port, or if its targets are not known.
 func (at *ALBTargetPlanner) canKeepALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true

@@ -20,9 +20,9 @@ type removalPlanner struct {
 	*draft.Usage
 }
 
-// RemoveSurplus plans to delete the bindings and target groups that nothing uses: first the binding, whose finalizer makes its
-// run deregister the targets, and then, when the targets have drained, the target group. Each deletion depends only on the
-// steps that remove what forwards to that target group.
+// RemoveSurplus plans to delete the bindings and target groups that nothing uses. The binding is deleted first. Its
+// finalizer makes a run of the binding deregister the targets. The target group is deleted when the targets have drained.
+// Each deletion depends only on the steps that remove what forwards to that target group.
 func (gp *Planner) RemoveSurplus(u *draft.Usage) {
 	r := removalPlanner{gp, u}
 	keep := map[string]bool{}
@@ -97,7 +97,8 @@ func (r removalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*ob
 		}
 		what := "binding " + h.Namespace + "/" + h.Name + " to deregister its targets"
 		if !h.Deleting && (len(after) > 0 || propagated.For != "") {
-			// The deadline counts only from the plan that can delete the binding. The steps before it decide when to check again.
+			// The deadline counts only from the plan that can delete the binding. Until then, the waits of earlier steps
+			// determine when the plan is made again.
 			s.Wait = plan.Wait{For: what, RetryAfter: durations.LongestWait}
 			continue
 		}

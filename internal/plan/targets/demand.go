@@ -234,8 +234,8 @@ func countRules(b *elbv2.TargetGroupBinding) (n int) {
 	return n
 }
 
-// computeRules returns the security group rules that one endpoint needs. pod is nil for a node; numbers has its container
-// ports by name. It returns none, and reports it, if spec.networking has more than maxRules combinations.
+// computeRules returns the security group rules that one endpoint needs. pod is nil for a node; numbers has the container
+// ports of the pod by name. It returns none, and reports it, if spec.networking has more than maxRules combinations.
 func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod, numbers map[string]int32) []model.IngressRule {
 	if n := countRules(b); n > maxRules {
 		d.reportInvalidRule("spec.networking", fmt.Sprintf("ports and peers make %d rules, and the limit is %d", n, maxRules))

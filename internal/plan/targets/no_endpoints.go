@@ -31,9 +31,9 @@ type NoEndpointsReason struct {
 	HadEndpoints bool
 }
 
-// noEndpointsReason returns the reason why a port of a Service has no ready endpoint. list has all EndpointSlices of the
-// Service of one address family. The result is nil if it has a ready endpoint, or if the reason is unknown. pod returns the
-// pod of an endpoint by name, nil if it does not exist.
+// noEndpointsReason returns the reason why a port of a Service has no ready endpoint. list has the EndpointSlices of the
+// Service, either all or those of one address family. The result is nil if the port has a ready endpoint, or if the reason
+// is unknown. pod returns the pod of an endpoint by name, nil if it does not exist.
 func noEndpointsReason(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpointsReason {
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil

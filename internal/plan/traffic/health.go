@@ -107,8 +107,9 @@ func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, rea
 }
 
 // IsReady reports whether a target group is ready for requests (observed.Health.IsReady). Rules, default actions, moves and
-// replacements depend on it, also for target groups of others and those whose only target is a load balancer. A target group
-// without ARN does not exist yet and is not ready. If the health is unknown, IsReady returns false and requests the health.
+// replacements depend on it. It is also used for target groups that the stack does not own, and for those whose only target
+// is a load balancer. A target group without ARN does not exist yet and is not ready. If the health is unknown, IsReady
+// returns false and requests the health.
 func (t *Traffic) IsReady(arn string) bool { return t.health(arn).IsReady() }
 
 // health returns the health of a target group. The result has no targets if arn is empty or if the health is unknown. If the
