@@ -181,9 +181,8 @@ func (rv *revocation) isCertificateWithdrawn(port int32, arn string) bool {
 	return gone
 }
 
-// areCertificatesUnknown reports whether the certificate list of a listener could not be read. The list may contain
-// withdrawn certificates, and the withdrawn default certificate. Only the deletion of the listener is certain to remove
-// them.
+// areCertificatesUnknown reports whether the certificate list of a listener could not be read. The list may then contain
+// withdrawn certificates, among them the default certificate. Only the deletion of the listener is certain to remove these.
 func (rv *revocation) areCertificatesUnknown(l *observed.Listener) bool {
 	return rv.facts.Fault(model.AskListenerCertificates{ARN: l.ARN}) != nil
 }

@@ -22,7 +22,7 @@ func stackBindings(want model.Stack, have observed.Stack) []observed.Binding {
 }
 
 // mayBeBoundIn reports whether the target group with an id may have its binding in a namespace. The id shows the namespace
-// unless the id was shortened. In this case, the namespace is taken from the desired state, if the target group is desired.
+// unless the id was shortened. For a shortened id of a desired target group, the desired state shows the namespace.
 func mayBeBoundIn(want model.Stack, id, namespace string) bool {
 	if naming.MayBeShortened(id) {
 		for _, w := range want.TargetGroups {

@@ -238,10 +238,10 @@ func (sg *Planner) reportRevoked(live observed.SecurityGroup, want, revoke []mod
 	})
 }
 
-// mayBeManaged reports whether the controller may have added a rule. Rules of the controller have no description. They
-// admit clients to one port of a listener. For a network load balancer or a Gateway, they also admit ICMP messages about
-// the packet size. isOpen reports whether the controller opens the port of the rule. If the last change was not completed,
-// the listener may be missing.
+// mayBeManaged reports whether the controller may have added a rule. A rule of the controller has no description. It admits
+// clients to one port of a listener or, for a network load balancer or a Gateway, ICMP messages about the packet size.
+// isOpen reports whether the controller opens the port of the rule. If the last change was not completed, the listener may
+// be missing.
 func (sg *Planner) mayBeManaged(r model.IngressRule, isOpen bool) bool {
 	network := sg.LB.Desired.Type == model.Network
 	switch {

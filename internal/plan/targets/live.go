@@ -91,9 +91,9 @@ const (
 	PodAddressReused
 )
 
-// LeavingPodStateOf returns the most urgent state of the pods of targets. since has, by target ID, when the target first
-// had to be deregistered. A pod of the namespace that was created later and is not terminating has reused the address. The
-// view subscribes to the pods of all targets.
+// LeavingPodStateOf returns the most urgent state of the pods of targets. since has, by target ID, the time at which the
+// target first had to be deregistered. A pod of the namespace that was created after this time and is not terminating has
+// reused the address. The view subscribes to the pods of all targets.
 func LeavingPodStateOf(v *cluster.View, namespace string, registered []*observed.Target, since map[string]time.Time) LeavingPodState {
 	worst := PodsRunning
 	for _, t := range registered {

@@ -147,9 +147,9 @@ func (t *Traffic) needsOtherActionsRemoved(want, have []model.Action) bool {
 	return len(have) > 1 && t.NeedsHTTPS(want)
 }
 
-// CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both want and have. One of the
-// target groups uses a cookie of the application, or have has actions that AWS does not accept in one rule with the target
-// groups of want. Traffic then cannot shift within one rule.
+// CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both want and have. The reason
+// is that one of these uses a cookie of the application, or that have has actions that AWS does not accept in one rule with
+// the target groups of want. Traffic then cannot shift within one rule.
 func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
