@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// setAdoption reads from the adopt annotation of the Gateway which load balancer it takes over, and sets Stack.Adopts. If
-// the annotation is not valid, the Gateway is held, so that a typing mistake does not create a second load balancer.
+// setAdoption sets Stack.Adopts to the load balancer that the Gateway takes over, which its adopt annotation names. If the
+// annotation is not valid, the Gateway is held, so that a typing mistake does not create a second load balancer.
 func (t *translation) setAdoption() {
 	value, asked := t.gw.Annotations[naming.AdoptAnnotation]
 	if !asked {
@@ -31,7 +31,7 @@ func (t *translation) setAdoption() {
 }
 
 // setAttachedNamespaces adds the namespaces of attached routes to Stack.Attached. The Gateway may take over load balancers
-// of objects in these namespaces, and return them.
+// of objects in these namespaces, and return them to these objects.
 func (t *translation) setAttachedNamespaces() {
 	for _, r := range t.attached.Routes {
 		if slices.ContainsFunc(r.Parents, func(p attach.RouteParent) bool { return len(p.Attachments) > 0 }) {

@@ -118,9 +118,10 @@ func (t targetGroupBuilder) namedTargetGroup(ref gwv1.BackendRef, at finding.Ori
 }
 
 // weightedGroups returns the target groups of backends with their weights, and reports whether a weight is above 0. groups
-// has the target group of each backend; it is empty for backends that cannot be used. A backend without a weight has weight
-// 1. The weights of backends with the same target group add up, because AWS refuses an action with a target group twice. The
-// maximum of AWS is 999. If a weight exceeds it, all weights are scaled down in proportion, but no positive weight becomes 0.
+// has, by index of the backend, its target group; the element is the zero GroupRef if the backend cannot be used. A
+// backend without a weight has weight 1. The weights of backends with the same target group add up, because AWS refuses an
+// action that names a target group twice. The maximum of AWS is 999. If a weight exceeds it, all weights are scaled down
+// in proportion, but no positive weight becomes 0.
 func weightedGroups(backends []gwv1.BackendRef, groups []model.GroupRef) (out []model.WeightedGroup, serving bool) {
 	const most = 999
 	weights := make([]int64, len(backends))
@@ -158,7 +159,7 @@ const maxTargetGroups = 5
 func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
 	ranges := t.set.InboundCIDRs.Value
 	if t.config.LoadBalancer.SourceRanges == nil {
-		ranges = nil // those that a managed security group admits in addition to prefix lists
+		ranges = nil // without sourceRanges, InboundCIDRs has only the default of a managed security group
 	}
 	return &assemble.Clients{Ranges: ranges, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
 }

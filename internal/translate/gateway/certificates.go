@@ -78,7 +78,7 @@ func (t certificateBuilder) isCoveredByListenerCertificates(p *port, host string
 	})
 }
 
-// secretsOf returns the TLS Secrets to which a listener refers and may refer.
+// secretsOf returns the TLS Secrets that a listener names in certificateRefs and that it may use.
 func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	var out []assemble.TLSSecret
 	for _, s := range l.Certificates {

@@ -42,9 +42,10 @@ type backendKey struct{ route, backend finding.Ref }
 // targetGroupBuilder builds the target groups of backends.
 type targetGroupBuilder struct{ *translation }
 
-// requestTargetGroup returns the handle of a target group, for use in actions; false if the configuration of the target
-// group is not valid. A route has one target group for each backend and target port, and further ones for ports that cannot
-// use it (see needsOwnTargetGroup). The first use of a target group determines its protocol.
+// requestTargetGroup returns the handle of a target group, for use in actions. ok is false if the configuration of the
+// target group is not valid. A route has one target group for each backend and target port, and further ones for listener
+// ports that cannot use this target group (see needsOwnTargetGroup). The first use of a target group determines its
+// protocol.
 func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool) {
 	key := assemble.TargetGroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })

@@ -36,8 +36,8 @@ func (t observedRoutes) Serves(number int32, route finding.Ref, hosts []string) 
 }
 
 // forwardsToRoute reports whether actions in AWS forward to a target group that was created for a route, or to a target
-// group outside the stack whose name is in named. The name of a target group of the stack proves nothing, because any route
-// can name it.
+// group outside the stack whose name is in named. For a target group of the stack, the name is not compared, because any
+// route can name it.
 func (t observedRoutes) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(w model.WeightedGroup) bool {
 		arn := w.Group.ARN
@@ -47,9 +47,10 @@ func (t observedRoutes) forwardsToRoute(actions []model.Action, route finding.Re
 	})
 }
 
-// isCreatedFor reports whether an existing target group of the stack was created for a route. If its id may name other routes
-// too, its generated name decides. A target group with another name counts for each of these routes that exists, except if
-// its TargetGroupBinding is in the namespace of another one.
+// isCreatedFor reports whether an existing target group of the stack was created for a route. The resource ID joins
+// namespace and name of the route with a hyphen, so target groups of several routes can have the same ID. Then the name
+// decides, if it was generated for one of these routes. If it was not, the target group counts as created for the route,
+// except if its TargetGroupBinding is in the namespace of another one of these routes that exists.
 func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref) bool {
 	if !naming.IsTargetGroupOf(g.ResourceID, route) {
 		return false
@@ -68,9 +69,9 @@ func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref)
 	})
 }
 
-// routesOfName returns those routes that the id of an existing target group may name for which its name was generated, with
-// one of the backends that the id may name. It determines them once for each target group: a tenant can choose an id that
-// may name thousands of pairs of a route and a backend.
+// routesOfName returns the routes for which the name of an existing target group was generated. It compares the name with
+// the generated name of each pair of a route and a backend that the resource ID of the target group can mean. It does so
+// once for each target group, because a tenant can choose an ID that can mean thousands of such pairs.
 func (t observedRoutes) routesOfName(g *observed.TargetGroup) (out []finding.Ref) {
 	if known, ok := t.liveTargetGroupRoutes[g.ARN]; ok {
 		return known
@@ -98,8 +99,9 @@ func (t observedRoutes) routesOfName(g *observed.TargetGroup) (out []finding.Ref
 	return out
 }
 
-// boundNamespace returns the namespace of the oldest TargetGroupBinding of the stack that refers to an existing target group
-// and to a Service that the id of the target group may name; "" if there is none. A tenant can create a newer one.
+// boundNamespace returns the namespace of the TargetGroupBinding of an existing target group; "" if there is none. The
+// binding must refer to a Service that the resource ID of the target group can mean. The oldest binding counts, because a
+// tenant can create newer ones with the labels of the stack.
 func (t observedRoutes) boundNamespace(g *observed.TargetGroup) (out string) {
 	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	var oldest time.Time
@@ -178,7 +180,7 @@ func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) b
 
 // holdRulesOfDuplicates holds the existing rules of routes that are attached on a port only to duplicates: listeners of
 // ListenerSets that conflict with a listener without hostname. AWS Load Balancer Controller serves both listeners. So the
-// existing rules of the port are held, except for hosts of other routes, but no new rule is created.
+// existing rules of these routes on the port are held, except for hosts of other routes. No new rule is created.
 func (t observedRoutes) holdRulesOfDuplicates() {
 	if t.Type == model.Network {
 		return

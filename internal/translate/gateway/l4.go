@@ -30,8 +30,8 @@ func (t networkListenerBuilder) networkPorts() []*port {
 		if t.firstPort[p.servedRoute] == nil {
 			t.firstPort[p.servedRoute] = p
 		}
-		// A TCP_UDP target group can be behind a listener of one of the two protocols, but a TCP_UDP listener needs a
-		// target group of both.
+		// A TCP_UDP listener needs a TCP_UDP target group. TCP listeners and UDP listeners can use such a target group too, so
+		// all ports of the route without TLS get it.
 		if p.BaseProtocol == model.TCPUDP {
 			t.fixedProtocol[p.servedRoute] = p.ListenPort().Protocol()
 		}
@@ -121,8 +121,9 @@ func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) 
 	return l, true
 }
 
-// networkForward returns the forward action to the backends of all rules of a route. serving reports whether a backend has a
-// weight above 0, and held whether a target group cannot be built.
+// networkForward returns the forward action to the backends of all rules of a route. serving reports whether a backend has
+// a weight above 0, and held whether the listener is held, because a target group cannot be built or because there are too
+// many.
 func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
 	groups := make([]model.GroupRef, len(refs))
@@ -186,8 +187,9 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 	}
 }
 
-// needsOwnTargetGroup reports whether a port cannot use the target group that the first port of its route uses: one of them is
-// QUIC, the port terminates TLS and the route has a TCP_UDP port, or one terminates TLS for a TLSRoute and the other one does not.
+// needsOwnTargetGroup reports whether a port cannot use the target group that the first port of its route uses. There are
+// three such cases: the two ports differ in QUIC; the port terminates TLS, and the route has a TCP_UDP port; or the route
+// is a TLSRoute, only one of the two ports terminates TLS, and no configuration sets the protocol of the targets.
 func (t networkListenerBuilder) needsOwnTargetGroup(p *port, a target) bool {
 	first := t.firstPort[p.servedRoute]
 	return quicProtocol(p) != quicProtocol(first) || p.TLS && t.fixedProtocol[p.servedRoute] != "" ||

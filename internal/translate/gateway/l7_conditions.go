@@ -102,8 +102,8 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 }
 
 // checkExpression sets fault if AWS does not accept the regular expression v. It uses the parser of Go, because AWS and Go
-// accept nearly the same expressions. It does not compile v, because repetitions make the result very large. what is the
-// kind of the expression, for messages. Expressions that are too long are reported elsewhere.
+// accept nearly the same expressions. It does not compile v, because a compiled expression with repetitions can be very
+// large. what is the kind of the expression, for messages. ExceededLimit reports expressions that are too long.
 func (c *ruleConditions) checkExpression(what, v string) {
 	if len(v) > assemble.MaxValueLength {
 		return

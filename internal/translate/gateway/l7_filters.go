@@ -119,10 +119,10 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// redirectLoop returns a message if a redirect leads to the URL of the request; "" otherwise. AWS compares the redirect
-// before transforms, and refuses one that changes neither protocol, host, port nor path, also if they are set to those of
-// the listener. If the redirect replaces only the prefix of the path, redirectLoop therefore sets its host to that of the
-// rule, which the request has anyway.
+// redirectLoop returns a message if a redirect leads to the URL of the request; "" otherwise. AWS checks a redirect
+// without its transforms. It refuses a redirect that changes neither protocol, host, port nor path, even if the redirect
+// sets these to the values of the listener. A transform replaces the prefix of a path, so AWS would refuse a redirect that
+// only does this. redirectLoop therefore sets its host to the hostname of the rule, which each of its requests has.
 func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, host string, m *match) string {
 	if to.Protocol != "" && to.Protocol != p.ListenPort().Protocol() || to.Host != "" || to.Port != "" && to.Port != strconv.Itoa(int(p.Number)) {
 		return ""
@@ -169,9 +169,9 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 // regexGroupReference matches text in a replacement that AWS replaces by a group of the regular expression.
 var regexGroupReference = regexp.MustCompile(`\$[0-9{]`)
 
-// prefixPattern returns a regular expression for a prefix. A prefix that matches itself as a regular expression is returned
-// unchanged. The condition of the rule permits no other path, and the rewrite stays equal to that of AWS Load Balancer
-// Controller.
+// prefixPattern returns a regular expression for a prefix. A prefix that matches itself as a regular expression is not
+// escaped, so that the rewrite is equal to that of AWS Load Balancer Controller. This is safe, because the condition of
+// the rule permits no other path.
 func prefixPattern(prefix string) string {
 	if re, err := regexp.Compile("^" + prefix); err == nil && re.FindString(prefix) == prefix && re.NumSubexp() == 0 {
 		return prefix

@@ -152,8 +152,9 @@ func (c gatewaysOfSameClass) SelectsOtherController(o cluster.Object) bool {
 }
 
 // changedControllerByEdit reports whether a user moved the Gateway to another controller by editing its class name. The
-// controller of a GatewayClass cannot change, so an edit that is not earlier than the creation of the class is such a move.
-// If the class does not exist, the edit must be later than the finalizer of this controller.
+// controller of a GatewayClass cannot change. So if the class name was not edited since the class was created, the class
+// was deleted and created again with another controller. If the class does not exist, the result is true only if the edit
+// is later than the finalizer of this controller.
 func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	edited := cluster.ClassEditedAt(gw)
 	if edited.IsZero() {

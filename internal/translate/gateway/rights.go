@@ -320,8 +320,9 @@ func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	return first, len(parts.Backends) == 0
 }
 
-// gatewaysOfTarget selects the Gateways whose load balancer is a target of the target group with ARN group. If the targets
-// are not known yet, it adds a question about them and returns all Gateways.
+// gatewaysOfTarget returns those of the Gateways whose load balancer is a target of the target group with ARN group. If
+// there are none, it returns all of the Gateways. It also does so if the targets are not known yet, and adds a question
+// about them.
 func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
 	targets, asked := r.liveStack.Facts.ALBTargets[group]
 	if len(of) < 2 {

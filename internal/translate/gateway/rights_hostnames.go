@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// checkHostnames adds to withdrawn.Hostnames the hostnames that an existing rule matches, by a wildcard or because it
-// matches any hostname, and that belong to a more specific listener that does not admit the route of the rule. Translate
-// creates isolation rules for such hostnames (see isolationRules), but only for current routes and only if these are valid.
-// If the existing rule is held, the plan adds rules for the hostnames.
+// checkHostnames adds hostnames to withdrawn.Hostnames. An existing rule with a wildcard, or without a hostname, also
+// matches hostnames of more specific listeners. Such a hostname is added if its listener does not admit the route of the
+// rule. Translate creates isolation rules for such hostnames (see isolationRules), but only for current routes and only if
+// these are valid. If the existing rule is held, the plan adds rules for the hostnames.
 func (r *rightsChecker) checkHostnames(l *observed.Listener) {
 	for i := range l.Rules {
 		rule := &l.Rules[i]
@@ -41,8 +41,8 @@ func hostsOf(rule *observed.Rule) []string {
 	return []string{""}
 }
 
-// mayServeMatchedHost is like mayServe for the hostname part, which is one of the hostnames that host, the hostname of the
-// rule, matches.
+// mayServeMatchedHost is like mayServe, for a hostname that a rule matches without naming it. host is the hostname of the
+// rule, and part is the matched hostname.
 func (r *rightsChecker) mayServeMatchedHost(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
