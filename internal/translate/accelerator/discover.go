@@ -37,7 +37,7 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 	}
 	g := groups[0]
 	if len(g.Endpoints) == 0 {
-		t.accelerator.Held = true // it is already reported why the endpoint is left out
+		t.accelerator.Held = true // a finding already reports why the endpoint is left out
 		return
 	}
 	found, why := t.endpointPorts(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
@@ -81,7 +81,8 @@ func (t listenerBuilder) discoverListeners(spec aga.Listener) {
 		l.Groups = []model.EndpointGroup{own}
 		t.accelerator.Listeners = append(t.accelerator.Listeners, l)
 	}
-	// An override applies only to the listener that has its port. If none has it, the first one that is created reports it.
+	// An override applies only to the listener that has its port. If no listener has the port, the first created listener
+	// keeps the override, so that checkOverrides reports it.
 	all := slices.Concat(t.accelerator.Listeners, skipped)
 	hasPort := func(port int32) func(model.AcceleratorListener) bool {
 		return func(l model.AcceleratorListener) bool { return l.HasPort(port) }

@@ -163,11 +163,11 @@ func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Ob
 		made := x
 		switch {
 		case lb.Tags[naming.SuccessorTag] != "" && i != at:
-			continue // it replaces another load balancer, and the status does not name it yet
+			continue // lb replaces another load balancer, and the status of obj does not name lb yet
 		case at >= 0 && i != at:
 			since, err := time.Parse(time.RFC3339, lb.Tags[naming.ReplacedTag])
 			if err != nil {
-				continue // obj moves to the load balancer in its status, and leaves lb when the other one is healthy
+				continue // obj moves from lb to the load balancer that its status names
 			}
 			made.ReplacedAt = since
 		}
@@ -203,7 +203,7 @@ func (t endpointBuilder) isAcceptedMember(id model.StackID, obj cluster.Object) 
 func (t endpointBuilder) acceptedMembers(id model.StackID) []model.Member {
 	members, known := t.membersOf[id]
 	if frontend := t.opt.Frontends[id.Kind]; !known && frontend != nil {
-		v := t.view.CacheOnly() // translates the stack, whose other objects need not queue the GlobalAccelerator
+		v := t.view.CacheOnly() // changes of other objects of the stack need not enqueue the GlobalAccelerator
 		stack, _ := frontend.Translate(v, id, nil)
 		t.accelerator.Held = t.accelerator.Held || v.Err() != nil
 		members = stack.Members
@@ -247,8 +247,8 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
-// reportOtherServiceType reports that an endpoint is left out if its object is a Service of another type than LoadBalancer. It
-// returns true if it is.
+// reportOtherServiceType reports whether obj is a Service of another type than LoadBalancer. For such a Service, it adds
+// the finding that the endpoint is left out.
 func (t endpointBuilder) reportOtherServiceType(obj cluster.Object, x model.Endpoint) bool {
 	svc, ok := obj.(*corev1.Service)
 	if !ok || svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
@@ -338,9 +338,10 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	return []model.Endpoint{x}
 }
 
-// isBeingDeleted reports whether the stack of a load balancer has objects, and all of them are being deleted. The load balancer
-// is then deleted when it is no endpoint any more, unless an object without finalizer has joined the stack, or a Gateway takes it
-// over: it has the tags of both stacks meanwhile.
+// isBeingDeleted reports whether the stack of a load balancer has objects, and all of them are being deleted. Then the
+// load balancer is deleted as soon as it is no endpoint any more. There are two exceptions, for which the result is false:
+// an accepted member without finalizer has joined the stack, or a Gateway takes over the load balancer, which has the tags
+// of both stacks meanwhile.
 func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 	id := lb.Stack
 	if slices.ContainsFunc(model.Kinds, func(k model.Kind) bool { return k != id.Kind && lb.Tags[naming.StackTag(k)] != "" }) {
@@ -395,7 +396,8 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 	}
 	internal, why := lb.Scheme == model.Internal, ""
 	if lb.Ports == nil && lb.Type == model.Network.String() && len(lb.SecurityGroups) > 0 && !internal && *x.ClientIP {
-		// The inventory has no listeners of load balancers of others, and of those that were not compared since the start.
+		// The inventory lacks the listeners of load balancers that the cluster does not manage, and of those that were not
+		// compared since the start.
 		read := t.askLoadBalancer(model.AskLoadBalancers{ARN: lb.ARN, Ports: true})
 		if read == nil {
 			return nil

@@ -53,9 +53,11 @@ func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// setRights sets Rights if the stack of a load balancer decides whether it may be an endpoint: if the spec names a load
-// balancer by ARN, or if tenancy is isolated. The stack is known only with observed state. So Rights has all
-// ReferenceGrants for the namespace, and for it and the namespaces with such a ReferenceGrant the result of sharedOrDeleted.
+// setRights sets Rights, so that the engine compares the stack with AWS after a change of permissions. It does so only if
+// the spec names a load balancer by ARN, or if tenancy is isolated. Then the stack of the load balancer decides which
+// permissions count, and without observed state this stack is not known. So Rights has all ReferenceGrants for
+// GlobalAccelerators of the namespace. It also has the result of sharedOrDeleted for the namespace, and for each namespace
+// with such a ReferenceGrant.
 func (t rightsChecker) setRights() {
 	if t.live != nil || !t.opt.IsolatedTenancy && !t.namesLoadBalancer() {
 		return
@@ -80,7 +82,7 @@ func (t rightsChecker) setRights() {
 	for _, namespace := range slices.Compact(namespaces) {
 		of = append(of, t.sharedOrDeleted(namespace, groups)...)
 	}
-	for id := range groups { // each namespace of an IngressGroup is asked, also one that joins later
+	for id := range groups { // each namespace of an IngressGroup must permit the use, also one that joins later
 		for _, m := range cluster.List[cluster.Object](t.view, cluster.Query{Kind: cluster.KindIngress, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)}) {
 			of = append(of, fmt.Sprintf("%q %q", id.String(), m.GetNamespace()))
 		}

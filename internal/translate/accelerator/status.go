@@ -46,8 +46,10 @@ type desiredStatus struct {
 	// the ARN in the status is not changed.
 	arn      string
 	arnKnown bool
-	live     *observed.Accelerator
-	state    string
+	// live is the accelerator in AWS, or nil if it is not known. state is the value of field status.status. If it is empty,
+	// the field is not changed.
+	live  *observed.Accelerator
+	state string
 	// ready is the status of condition Ready. If it is empty, the condition is not changed.
 	ready           metav1.ConditionStatus
 	reason, message string

@@ -44,8 +44,8 @@ var Kinds = []cluster.Kind{
 	cluster.KindListenerSet,
 }
 
-// Patches returns the patches for an object of one of the Kinds; none if the object is up to date. If the view has an error,
-// the result must not be used. now is the time that patches write where other controllers expect one.
+// Patches returns the patches for an object of one of the Kinds; none if the object is up to date. If the view has an
+// error, the result must not be used. now is the time to write into annotation cluster.ProcessedConfigAtAnnotation.
 func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []cluster.Patch {
 	switch ref.Kind {
 	case cluster.KindGatewayClass:

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items returns the objects to reconcile after a change of obj. If obj is of one of the Kinds, this is obj itself. If it is
-// a route, these are the ListenerSets about which this controller has written entries in its status; these ListenerSets may
-// not exist any more.
+// Items returns the objects to reconcile after a change of obj. If obj is of one of the Kinds, this is obj itself. If it
+// is a route, these are the ListenerSets about which this controller has written entries in the status of the route. These
+// ListenerSets may not exist any more.
 func Items(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {

@@ -140,7 +140,7 @@ func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluste
 	return out
 }
 
-// ListenerPorts returns the ports on which the load balancer that the status shows listens after a run.
+// ListenerPorts returns the listener ports, after a run, of the load balancer that the status shows.
 func ListenerPorts(o engine.Outcome) []int32 {
 	ports := slices.Clone(o.Plan.Ports)
 	if len(o.Plan.ShownARNs) == 0 {

@@ -33,8 +33,8 @@ func invalidAddresses(s Subject) (out []Violation) {
 	return out
 }
 
-// MaxAddresses is the maximum number of addresses of the account (BYOIP) that an accelerator can have, also in the CRD schema.
-// Only one more is checked.
+// MaxAddresses is the maximum number of addresses of the account (BYOIP) that an accelerator can have. The CRD schema has
+// the same limit. invalidAddresses checks at most one address more.
 const MaxAddresses = 2
 
 // ImmutableFieldChanges returns a violation if spec.ipAddresses of an existing accelerator changes, because addresses

@@ -131,7 +131,7 @@ func duplicateOverrides(s Subject) (out []Violation) {
 }
 
 // invalidPortOverrides returns violations for port overrides whose listener port is not a port of the listener, or whose
-// endpoint port is a port of a listener or is used under another listener. For listeners without port ranges, the
+// endpoint port is a port of a listener or is in an override of another listener. For listeners without port ranges, the
 // listener port is not checked, because their endpoint determines the ports.
 func invalidPortOverrides(s Subject) (out []Violation) {
 	all := portSpansOf(s, func(aga.Listener) bool { return true })
