@@ -56,7 +56,7 @@ func (b addOnBuilder) webACL() *model.WebACL {
 		case name.IsPresent():
 			return settings.Opt[webACL]{Value: webACL{Name: emptyIfNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
 		case b.LiveLoadBalancer() == nil && named && arn.Set:
-			b.Stack.Contested = true // a name has precedence over an ARN, unless the load balancer already has the web ACL
+			b.Stack.Contested = true // a name has precedence, unless the existing load balancer has the web ACL of the ARN
 			return settings.Opt[webACL]{}
 		}
 		return settings.Opt[webACL]{Value: webACL{ARN: emptyIfNone(arn.Value)}, Set: arn.Set, Fault: arn.Fault, Origin: arn.Origin}
@@ -89,8 +89,9 @@ func (b addOnBuilder) reportIfDisabled(o finding.Origin, on bool, flag string) b
 	return on
 }
 
-// liveAddOn returns the association of the existing load balancer with an AWS service, for comparison with the values of
-// a setting. value returns the association as a value of the setting. is reports whether a value means the association.
+// liveAddOn returns the association of the existing load balancer with an AWS service, for comparison with the values of a
+// setting. value returns the association as a value of the setting. is reports whether a value of the setting means the
+// association have.
 func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.LiveValue[T] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {

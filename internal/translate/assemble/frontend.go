@@ -101,8 +101,8 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 type frontendBuilder struct{ *Builder }
 
 // frontendSecurityGroups returns the security groups that members set for the frontend NLB. An empty list means the
-// security groups of the ALB, which are the default. If the existing frontend NLB has these, a member that enables it
-// and sets no security groups counts as a member that sets those of the ALB.
+// security groups of the ALB, which are the default. If the existing frontend NLB has the security groups of the ALB, a
+// member that enables the frontend NLB and sets no security groups counts as a member that sets those of the ALB.
 func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer) members.MergedSetting[[]string] {
 	var current members.LiveValue[[]string]
 	if frontend != nil {

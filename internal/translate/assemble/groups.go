@@ -93,7 +93,7 @@ func (g *TargetGroups) AddToStack(stack *model.Stack) {
 		setIDs(l.Default, ids)
 		rules := l.Rules
 		if l.Covered != nil {
-			rules = l.Covered // they share their actions with l.Rules
+			rules = l.Covered // all rules, which share their actions with l.Rules
 		}
 		for j := range rules {
 			setIDs(rules[j].Actions, ids)

@@ -64,9 +64,9 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	return alb
 }
 
-// loadBalancerName returns the name that members set. It leaves out and reports a name that AWS would reject, but does
-// not hold the member: AWS cannot change the name of an existing load balancer anyway, and one invalid name must not
-// delay a new load balancer for the other members.
+// loadBalancerName returns the name that members set. It leaves out and reports a name that AWS would reject, but does not
+// hold the member. AWS cannot change the name of an existing load balancer, and an invalid name must not delay a new load
+// balancer for the other members.
 func (b *Builder) loadBalancerName() members.MergedSetting[string] {
 	return members.MergeSetting(&b.Translation, b.Members, b.settingName("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
 		o := settings.NonEmpty(m.Set.Name)
@@ -103,8 +103,8 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 	return won.Value, won.Origin
 }
 
-// setOrigin stores the origin of a setting in the load balancer, unless it is empty, which means that the default is
-// used.
+// setOrigin stores the origin of a setting in the load balancer. It does not store an empty origin, which means that the
+// default is used.
 func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	if o != (finding.Origin{}) {
 		alb.Origins[field] = o

@@ -33,8 +33,8 @@ func (b *Builder) TargetGroupTags(m *members.Member, service finding.Ref, own ma
 	return b.WithDefaultTags(tags)
 }
 
-// ResourceTags returns the tags of a resource of a member, including the default tags, of which users set those in own, in the
-// setting at. It reports the tags that it leaves out. resource is the resource, for messages, such as "a rule".
+// ResourceTags returns the tags of a resource of a member: the tags in own, which users set in the setting at, and the
+// default tags. It reports the tags that it leaves out. resource names the resource in messages, such as "the rule".
 func ResourceTags(b *Builder, m *members.Member, own map[string]string, at finding.Origin, resource string) map[string]string {
 	return b.WithDefaultTags(tagBuilder{b}.fitTags(at, " for "+resource, tagBuilder{b}.maxUserTags(), b.AllowedTags(m, own, at)))
 }
@@ -55,8 +55,8 @@ func (b tagBuilder) maxUserTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
-// fitTags returns the tags that the setting at sets, up to the number room. It reports the tags that it leaves out.
-// use is the part of the message that says for what the tags are.
+// fitTags returns the tags that the setting at sets, up to the number room. It reports the tags that it leaves out. use is
+// the part of the message that names the resource of the tags.
 func (b tagBuilder) fitTags(at finding.Origin, use string, room int, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
 	if len(keys) > room {

@@ -36,8 +36,8 @@ func transportProtocols(protocol string) []string {
 	return []string{"TCP"}
 }
 
-// separateHealthCheckPort returns the port of the health check. other reports whether it is a number and not the traffic
-// port.
+// separateHealthCheckPort returns the port of the health check. other reports whether this port is a number other than the
+// traffic port.
 func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other bool) {
 	n, err := strconv.ParseInt(g.HealthCheck.Port, 10, 32)
 	port = intstr.FromInt32(int32(n))
@@ -103,8 +103,9 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 	}
 	// The CIDRs of clients may not include the addresses of the load balancer, which are the sources of health checks.
 	narrow := from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
-	// aws-load-balancer-controller makes no rule if the CIDRs admit all addresses of the other address family. The rule is
-	// not added to the bindings that it wrote, because a takeover must change nothing in AWS.
+	// aws-load-balancer-controller makes no rule if the CIDRs admit all addresses of the other address family. So the rule
+	// is optional: it is not added to bindings that aws-load-balancer-controller wrote, because a takeover must change
+	// nothing in AWS.
 	optional := slices.ContainsFunc(from, func(p model.Peer) bool { return slices.Contains(allClientRanges(), p.CIDR) })
 	udp := slices.Contains(protocols, "UDP")
 	required := other || narrow && !optional || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP"))

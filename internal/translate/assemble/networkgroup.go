@@ -12,9 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hasLocalTrafficPolicy reports whether nodes forward traffic only to pods on the same node (externalTrafficPolicy
-// Local). Then port spec.healthCheckNodePort of each node shows whether the node has a pod of the Service. A Service of type
-// NodePort has no such port: as in aws-load-balancer-controller, it counts only for a Gateway that sets another port.
+// hasLocalTrafficPolicy reports whether nodes forward traffic only to pods on the same node (externalTrafficPolicy Local).
+// Then port spec.healthCheckNodePort of each node shows whether the node has a pod of the Service. A Service of type
+// NodePort has no healthCheckNodePort. As in aws-load-balancer-controller, the result for such a Service is true only
+// behind a Gateway whose configuration sets the port of the health check.
 func (g *TargetGroup) hasLocalTrafficPolicy(r TargetGroupRequest) bool {
 	return r.Protocol != "" && g.Type == model.InstanceTargets && r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal &&
 		(r.Service.Spec.Type == corev1.ServiceTypeLoadBalancer || r.Kind.IsGateway() && r.Settings.HealthPort.Set)

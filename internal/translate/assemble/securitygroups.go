@@ -47,7 +47,7 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	given := b.namedSecurityGroups()
 	for _, m := range b.Members {
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), given.Set)
-		b.HoldMember(m, m.Set.PathMTUDiscovery.Check(), false) // ignored, as by aws-load-balancer-controller
+		b.HoldMember(m, m.Set.PathMTUDiscovery.Check(), false) // ignored, as in aws-load-balancer-controller
 	}
 	backend := !b.NoBackendSecurityGroup
 	var sources []model.IngressRule
@@ -60,7 +60,8 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool], b.liveBackendGroup)
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
-			// A new load balancer cannot reach its targets without these rules. An existing load balancer keeps them.
+			// Without rules of nodes and pods, a new load balancer cannot reach its targets. An existing load balancer keeps the
+			// shared backend security group and these rules.
 			b.Stack.Contested = true
 			choice.Backend = live.Value || live.Unavailable
 			now := "no rules are added"
@@ -78,7 +79,7 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 			return m.Set.ManageBackendRules.Value || m.Set.ManageBackendRules.Fault != nil
 		}
 		if live.Unavailable && slices.ContainsFunc(b.Members, mayManage) {
-			choice.Backend = true // the plan holds the security groups, because the load balancer may have this one
+			choice.Backend = true // the plan holds the security groups, because the shared one may be among them
 		}
 		if choice.Backend {
 			b.Peer = &model.Peer{BackendGroup: true}
@@ -92,8 +93,8 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	}}
 }
 
-// liveBackendGroup returns whether the existing load balancer has the shared backend security group. This is unavailable if
-// the ID of the security group is unknown because the security groups of the cluster could not be read.
+// liveBackendGroup returns whether the existing load balancer has the shared backend security group. The value is
+// unavailable if the ID of this security group is unknown because the security groups of the cluster could not be read.
 func (b securityGroupBuilder) liveBackendGroup() members.LiveValue[bool] {
 	lb, id := b.LiveLoadBalancer(), b.BackendSecurityGroupID()
 	if lb != nil && id == "" && b.Live.Facts.Fault(model.AskSecurityGroups{}) != nil {

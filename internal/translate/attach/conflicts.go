@@ -99,7 +99,7 @@ func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Lis
 	port, protocol, host := l.Spec.Port, protocolText(l.Spec), l.Hostname()
 	network, foreign := e.kind == model.NLBGateway, first.Parent != l.Parent
 	switch {
-	case taken != nil && host != "" && !canSharePort(protocolText(taken.Spec), protocol): // both conflicts
+	case taken != nil && host != "" && !canSharePort(protocolText(taken.Spec), protocol): // hostname and protocol conflict
 		return taken, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
 			"an earlier listener has hostname %q on port %d with protocol %q, and this listener has protocol %q; this listener is not served; use another port", host, port, protocolText(taken.Spec), protocol)}, false
 	case !canSharePort(protocolText(first.Spec), protocol) || network && foreign && first.Spec.Protocol != l.Spec.Protocol:

@@ -76,8 +76,8 @@ func UnsupportedBackendFinding(at finding.Origin) finding.Finding {
 	}
 }
 
-// similarAction returns the suggestion of an action with a name similar to name; "" if there is none, and for all but the first
-// missing actions of an Ingress, because each suggestion compares all names.
+// similarAction returns the suggestion of an action with a name similar to name; "" if there is none. Only the first
+// settings.MaxSuggestions missing actions of an Ingress get a suggestion, because each suggestion compares all names.
 func (m *member) similarAction(name string) string {
 	if m.missingActions++; m.missingActions > settings.MaxSuggestions {
 		return ""

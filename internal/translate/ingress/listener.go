@@ -96,9 +96,9 @@ func certificateHosts(ing *networkingv1.Ingress) []string {
 // noDefaultBackend is the default action of a listener without default backend.
 var noDefaultBackend = model.FixedResponse{Status: "404", ContentType: "text/plain"}
 
-// defaultAction sets the default action of a listener: the action for the default backend of the first member that has one,
-// otherwise a fixed response with status 404. A default backend that is held, and that the listener does not serve yet, gives
-// way to that of the next member.
+// defaultAction sets the default action of a listener: the action for the default backend of the first member that has
+// one, otherwise a fixed response with status 404. If several members have one, a default backend that is held is skipped,
+// unless the existing listener already serves it.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = []model.Action{noDefaultBackend}
 	if p.Held {
@@ -157,9 +157,10 @@ func chooseDefaultBackend(t *translation, p *members.Port, claimants []*member) 
 	return 0, nil, false
 }
 
-// servesDefaultBackend reports whether the existing listener of a port serves the default backend of a member: its default
-// action forwards to target groups of the member, or is the redirect or fixed response in its actions annotation, and neither
-// the one of a listener without default backend nor that of one of the others.
+// servesDefaultBackend reports whether the existing listener of a port serves the default backend of a member. Then its
+// default action forwards to target groups of the member, or is the redirect or fixed response in the actions annotation
+// of the member. The result is false for a response that noDefaultBackend, or the default backend of one of the others,
+// gives too.
 func servesDefaultBackend(t *translation, p *members.Port, m *member, others []*member) bool {
 	live := t.LiveLoadBalancer().ListenerOnPort(p.Number)
 	if live == nil || plan.AreActionsOwnedBy(*t.Live, m.Ref, live.Default) {

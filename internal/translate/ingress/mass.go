@@ -56,8 +56,9 @@ func (c ingressesOfSameClass) Objects() []cluster.Object {
 }
 
 // changedControllerByEdit reports whether a user moved the Ingress to another controller by editing its class. The
-// controller of an IngressClass cannot change, so an edit that is not earlier than the creation of the class is such a move.
-// If the Ingress names no IngressClass, the edit must be later than the finalizer of this controller.
+// controller of an IngressClass cannot change. So if the class of the Ingress was not edited since the IngressClass was
+// created, the IngressClass was deleted and created again with another controller. If the Ingress names no IngressClass,
+// the result is true only if the edit is later than the finalizer of this controller.
 func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
 	edited := cluster.ClassEditedAt(ing)
 	if edited.IsZero() {

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// WithdrawnParts returns the existing rules of Ingresses that are no longer permitted: the class of the Ingress does not
-// admit its namespace, or it belongs to another controller while the load balancer is protected from deletion. If a class or
-// its parameters cannot be read, nothing is withdrawn.
+// WithdrawnParts returns the existing rules of Ingresses that are no longer permitted. Either the class of the Ingress
+// does not admit its namespace, or the class belongs to another controller while the load balancer is protected from
+// deletion. If a class or its parameters cannot be read, nothing is withdrawn.
 func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.loadIngresses(v, id)

@@ -23,8 +23,8 @@ func (t *Translation) guestsAmong(members []*Member) bool {
 }
 
 // withoutGuests removes values of guests from asks. It keeps a value only if the owner sets none, and AWS has the value or
-// the value in AWS cannot be read. Each removed value that differs from that of the owner is reported on its guest.
-// unavailable is a value that cannot be read; if a guest sets it, it counts only if the owner sets no value.
+// the value in AWS cannot be read. Each removed value that differs from that of the owner is reported on the guest that
+// sets it. unavailable is a value that cannot be read; if a guest sets it, it counts only if the owner sets no value.
 func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], unavailable *memberValue[T], same func(a, b T) bool, current func() LiveValue[T]) ([]memberValue[T], *memberValue[T]) {
 	var hosts, guests []memberValue[T]
 	for _, a := range asks {

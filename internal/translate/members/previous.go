@@ -15,7 +15,8 @@ func (t *Translation) FindRetainedMember() {
 }
 
 // previousClassDecides reports whether, in isolated tenancy, it is known which class decides, although the class of a
-// retained member cannot be read. It is known if another class has named the stack since before that member was created.
+// retained member cannot be read. It is known if the class of a member names the stack, and this member claimed the stack
+// before the retained member.
 func (t *Translation) previousClassDecides(retained *Member) bool {
 	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {
 		return m.StackNamedByClass && claimsBefore(m, retained)

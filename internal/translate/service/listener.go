@@ -139,9 +139,9 @@ type target struct {
 }
 
 // sharesTargetGroup reports whether the existing listener of a TCP port or a UDP port forwards to the TCP_UDP target group
-// that a TCP_UDP port of the Service has for the same backend. AWS Load Balancer Controller has only one target group for both
-// ports, and a takeover must not change it. Other ports get target groups with their own protocols, because it is not known
-// whether AWS accepts a TCP_UDP target group beside the target group of the Service.
+// that a TCP_UDP port of the Service has for the same backend. AWS Load Balancer Controller has only one target group for
+// both ports, and a takeover must not change it. Other ports get target groups with their own protocols, because it is not
+// known whether AWS accepts a TCP_UDP target group in one action with the target group of the Service.
 func (t *translation) sharesTargetGroup(a target) bool {
 	p := a.port
 	mayServe := p.BaseProtocol == model.TCP && !p.TLS || p.BaseProtocol == model.UDP

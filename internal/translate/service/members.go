@@ -54,9 +54,10 @@ func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices
 	return g
 }
 
-// holdMembers makes excluded Services members with a fault, so that their listeners are held, if the load balancer has other
-// members or other Services leave it. If no member is left, leaving Services that set deletion protection become such members
-// too, so that the others can leave before the protection is disabled.
+// holdMembers turns excluded Services into members whose listeners are held, if the load balancer has other members or if
+// other Services leave it. If there are no other members, it does the same with leaving Services that set deletion
+// protection. So the other Services can leave before the protection is disabled. It does nothing if all leaving Services
+// set deletion protection, and there are no other members.
 func (g *stackServices) holdMembers() {
 	protected := g.deletionProtected
 	if len(g.members) > 0 {

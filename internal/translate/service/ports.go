@@ -55,7 +55,8 @@ func (t *translation) listenerPorts(m *member) []*port {
 	specPorts := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
-		// The existing listeners of the first ports stay. The Service may be over another limit, and have fewer ports.
+		// The existing listeners of the first ports stay. The Service may exceed another limit than that of ports, so it may
+		// have fewer ports.
 		specPorts = specPorts[:min(len(specPorts), assemble.DefaultMaxListeners)]
 	case m.Oversized:
 		return nil

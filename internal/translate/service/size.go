@@ -41,7 +41,7 @@ func (t *translation) limitSize(m *member) {
 	}
 	t.Found.Add(f)
 	m.Blocked, m.Oversized = true, true
-	// A listener that exists keeps its clients, which unset ranges would not: they admit all.
+	// With a fault in the ranges, an existing listener keeps its clients. Without ranges, it would admit all clients.
 	m.Set.InboundCIDRs = settings.Opt[[]string]{Fault: errTooLarge, Origin: finding.Origin{Object: m.Ref, Field: sourceRangesField}}
 	m.Set.PrefixLists = settings.Opt[[]string]{}
 }

@@ -21,7 +21,7 @@ import (
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.loadServices(v, id)
 	hasForeignMembers := g.removeForeignMembers(v, id, live)
-	g.holdMembers() // counts the members that are left, and adds some that may be foreign too
+	g.holdMembers() // needs the remaining members, and may add members that must be removed too
 	hasForeignMembers = g.removeForeignMembers(v, id, live) || hasForeignMembers
 	g.sortMembers()
 	t := &translation{

@@ -32,8 +32,8 @@ func checkPreserveClientIP(m map[string]string) error {
 	return nil
 }
 
-// parsePortAttributes parses a map, and leaves out keys with an empty value. For these keys, the port has the attribute that
-// is set for all ports. The weighted backends with this port repeat the map.
+// parsePortAttributes parses a map, and leaves out keys with an empty value. For these keys, the port has the attribute
+// that is set for all ports. The size of the map is limited, because each weighted backend with this port gets a copy.
 func parsePortAttributes(raw string) (map[string]string, error) {
 	m, err := parseRepeatedMap(raw)
 	if err != nil {
