@@ -90,8 +90,8 @@ func (f *Frontend) loadGateway(v *cluster.View, id model.StackID) stackGateway {
 	return l
 }
 
-// setLeaving makes the Gateway a leaving member. It reads from the configuration whether the load balancer is protected from
-// deletion. If the configuration cannot be read, the load balancer counts as not protected. class can be nil.
+// setLeaving makes the Gateway a leaving member. If the configuration enables deletion protection, it sets deletionGuard.
+// If the configuration explicitly disables the protection, it sets unprotected. class can be nil.
 func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
 	l.leaving = append(l.leaving, ownership.NewMember(v, l.gw, id))
 	if class == nil {

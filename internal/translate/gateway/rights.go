@@ -80,8 +80,9 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	return r.withdrawn, r.questions
 }
 
-// withdrawActions withdraws all rules and the default action of a listener. Its load balancer is protected from deletion, and
-// the GatewayClass now belongs to another controller. A default action that refuses all requests is always permitted.
+// withdrawActions withdraws all rules and the default action of a listener. It is called if the load balancer is protected
+// from deletion, and the GatewayClass now belongs to another controller. A default action that refuses all requests is
+// always permitted.
 func (r *rightsChecker) withdrawActions(l *observed.Listener) {
 	w := model.Withdrawal{
 		Object: r.gateway, Field: classField, Reason: finding.GatewayClassInvalid,
@@ -282,8 +283,8 @@ func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 }
 
 // mayForward reports whether the route of a target group may refer to its backend. If it may not, the backend is returned.
-// The TargetGroupBinding determines the backend, or the load balancer that is the target. If neither is known, each backend
-// that the id of the target group can name is checked.
+// The TargetGroupBinding shows the backend. If the target is the load balancer of another Gateway, this target shows the
+// backend. If neither is known, each backend that the id of the target group can name is checked.
 func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfTargetGroup(arn)
 	g := r.targetGroup(arn)

@@ -96,9 +96,9 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 }
 
 // untaggedRules finds the possible owners of existing rules that do not forward to a target group of the stack: redirects,
-// fixed responses, and forwards to target groups that the controller does not own. No tag shows the owner of such a rule,
-// and a user can edit an Ingress that is not admitted to hide that the rule belongs to it. So such a rule is permitted only
-// if an admitted Ingress has an action for the same host and path, in an actions annotation of any name.
+// fixed responses, and forwards to target groups that the controller does not own. No tag shows the owner of such a rule.
+// A user can also edit an Ingress that is not admitted, so that it no longer matches its rules. Therefore, such a rule is
+// permitted only if an admitted Ingress has an action for the same host and path, in an actions annotation of any name.
 type untaggedRules struct {
 	ownTargetGroups map[string]bool // target groups of the stack
 	admitted        []*member

@@ -101,7 +101,7 @@ func (c classOverlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 		for _, cidr := range s.InboundCIDRs {
 			one := parseSetting(parseOneCIDR, cidr, from)
 			if one.Fault != nil {
-				// The valid ranges alone would not be what the operator intended.
+				// The valid ranges are not used either, because the operator did not intend these ranges alone.
 				c.in.InboundCIDRs = one
 				c.in.faults = append(c.in.faults, *one.Check())
 				break

@@ -117,7 +117,8 @@ func routeResultOf(found finding.List) routeResult {
 	return out
 }
 
-// routeConditions returns the conditions of a route for its parent p. verdict has the problems of the route.
+// routeConditions returns the conditions of a route for its parent p. verdict has the problems of the route on the
+// listeners of p.
 func routeConditions(route attach.Route, p attach.RouteParent, verdict routeResult) []metav1.Condition {
 	generation := route.Object.GetGeneration()
 	accepted := newCondition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, verdict.advice, generation)
