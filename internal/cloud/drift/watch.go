@@ -83,8 +83,8 @@ func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 }
 
 // nextCheck returns the index of the check that is most overdue in relation to its period, or -1 and the time to wait if no
-// check is due. If there are too many checks for CallShare, all periods therefore grow by the same factor. Without the
-// relation to the period, a check with a short period would run as rarely as all others.
+// check is due. If there are too many checks for CallShare, all periods grow by the same factor. If nextCheck compared only
+// how long checks are overdue, checks with a short period would run as rarely as those with a long one.
 func (w *Watch) nextCheck(now time.Time) (index int, wait time.Duration) {
 	index, wait = -1, durations.Recent
 	most := 0.0

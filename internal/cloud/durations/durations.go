@@ -43,8 +43,8 @@ const (
 // Settle windows and propagation delays. AWS documents none of them.
 const (
 	// SettleWindow is the settle window: how long AWS may take to show what was just created or granted, or to stop showing
-	// what was just deleted. The list of all certificates is cached for the same time, because AWS may show a new
-	// certificate only after this time.
+	// what was just deleted. The list of all certificates is cached for the same time, because AWS may take this long to
+	// show a new certificate.
 	SettleWindow = time.Minute
 	// PropagationDelay is an upper bound of the propagation delay of listener rules: the time until a change reaches all
 	// nodes of a load balancer. Usually it takes a few seconds.
@@ -67,8 +67,8 @@ const (
 	CallDeadline = time.Minute
 	// FirstRetry is the back-off after the first failure of a read.
 	FirstRetry = 5 * time.Second
-	// LongestReadBackOff is the longest back-off of reads, and the longest time for which the calls of a tenant are postponed. It is
-	// less than the five minutes after which a plan repeats a denied read.
+	// LongestReadBackOff is the longest back-off of reads, and the longest time for which the calls of a tenant are
+	// postponed. It is less than the five minutes after which a plan repeats a denied read.
 	LongestReadBackOff = 4 * time.Minute
 )
 
@@ -83,9 +83,9 @@ const (
 
 // Durations of the rate limiter.
 const (
-	// ThrottlePause is the first pause without trials after a throttled call. It is also the longest time for which the
-	// tokens that AWS has added to an empty bucket are counted. A bucket that was empty for hours then learns as fast as one
-	// that was just full.
+	// ThrottlePause is the first pause without trials (see TrialLatency) after a throttled call. Package ratelimit also
+	// counts the tokens that AWS has added to an empty bucket for at most this time. Without this limit, the learned rate of
+	// a bucket that was not full for hours would change too slowly.
 	ThrottlePause = 2 * time.Minute
 	// ReservationHold is how long the queue position of a postponed call stays reserved after the time at which the call was
 	// expected.

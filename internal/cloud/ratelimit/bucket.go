@@ -18,8 +18,9 @@ import (
 //     throttled last, 32 handled trials are needed to allow one more. After a throttled call there is no trial for two
 //     minutes, and for longer if the next trial is throttled too.
 //
-// Without measurements, multiplicative decrease and additive increase would waste a fifth of the calls that AWS admits, and
-// AWS would throttle many calls in each cycle. Measuring costs one throttled call per cycle.
+// The usual method (AIMD: additive increase, multiplicative decrease) does not measure how wrong the scale is. It would waste
+// a fifth of the calls that AWS admits, and AWS would throttle many calls in each cycle of increase and decrease. This method
+// costs one throttled call per cycle.
 const (
 	// minScale is the minimum scale. It is large enough that AWS handles a fortieth of the documented rate even if it
 	// throttles nine of ten calls, however few calls are made.
@@ -50,7 +51,7 @@ type bucket struct {
 	tokens    float64
 	countedAt time.Time // when tokens was counted
 	// refilledTokens is the number of tokens that a bucket of scale 1 has received since the number of tokens in AWS was
-	// last known. It is known when the bucket is full, and when AWS throttles because the bucket is empty.
+	// last known. That number is known when the bucket is full, and when AWS throttles because the bucket is empty.
 	refilledTokens float64
 
 	flightNumber   int           // number of the current flight: the calls that are sent between two throttled answers
@@ -157,7 +158,8 @@ func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 		if handled > 0 {
 			b.tokens = min(b.tokens, 0)
 		}
-		if handled > 0 && risen { // AWS had saved tokens: measure its steady rate after a short pause
+		// The handled trials may have used tokens that AWS had saved. A short pause suffices to measure the steady rate of AWS.
+		if handled > 0 && risen {
 			b.nextPause = durations.ThrottlePause
 			b.pausedUntil = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), durations.ThrottlePause))
 			return

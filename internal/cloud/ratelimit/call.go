@@ -60,7 +60,7 @@ func (c *Call) End() { c.permit.report(Unanswered) }
 
 // Attempt must be called before each attempt. The first attempt uses the permit from Begin. An attempt after a throttled one
 // waits until it is admitted, or gets a PostponedError. Any other attempt takes a token without waiting, because the SDK has
-// already delayed it.
+// already delayed it. If all limits of the operation are fixed, only the first attempt takes a token.
 func (c *Call) Attempt(ctx context.Context) error {
 	c.attempts++
 	if c.attempts == 1 || c.permit == nil || !c.permit.learnsFromAnswer {

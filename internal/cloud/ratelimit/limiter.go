@@ -13,9 +13,9 @@ import (
 )
 
 // Limiter delays calls until AWS has a token for them, and learns the rates of AWS from its answers. There is one Limiter
-// for each AWS account, because AWS limits calls per account. Tenants share the queue. A call gets the queue position of a
-// call that arrives when the earlier calls of its tenant are done at the current rate. Other tenants therefore do not wait
-// for all calls of a busy tenant (as in fair queueing).
+// for each AWS account, because AWS limits calls per account. Tenants share the queue. A call is queued as if it arrived
+// when the earlier calls of its tenant are done at the current rate. Other tenants therefore do not wait for all calls of a
+// busy tenant (as in fair queueing).
 type Limiter struct {
 	clock   clock.PassiveClock
 	maxWait time.Duration // the longest time that a call waits

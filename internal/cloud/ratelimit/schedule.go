@@ -12,10 +12,11 @@ import (
 )
 
 // Calls that register and deregister targets share a small token bucket in AWS. They are sent in the order of their
-// deadlines. Registrations have earlier deadlines. But a deregistration also becomes due, so neither delays the other
-// forever if AWS admits fewer calls than are needed. Calls of a tenant beyond its share are sent after the calls of other
-// tenants. A call that must wait blocks no goroutine: its caller gets the time to wait before the next try, and then sends
-// all changes that the target group needs by that time.
+// deadlines. A registration usually has an earlier deadline than a deregistration that is requested at the same time. But a
+// deregistration that has waited long enough comes before new registrations. So neither waits forever if AWS admits fewer
+// calls than are needed. Calls of a tenant beyond its share are sent after the calls of other tenants. A call that must wait
+// blocks no goroutine: its caller gets the time to wait before the next try, and then sends all changes that the target
+// group needs by that time.
 
 // callSpacing is the minimum time between calls for one target group, by operation, so that each call has more targets. It
 // does not apply while the bucket is nearly full.
@@ -56,11 +57,13 @@ type scheduledCall struct {
 
 // Schedule orders the calls that register and deregister targets in one AWS account. The lock of the Limiter guards it.
 type Schedule struct {
-	Limiter       *Limiter
-	buckets       map[string][]*bucket // by operation
-	waiting       map[callKey]*scheduledCall
-	lastSentAt    map[callKey]time.Time  // when the last call was sent that was not full, by operation and target group
-	activeTenants map[queueKey]time.Time // when a tenant made its last call or will make its next one; the tenants in this map have equal shares
+	Limiter    *Limiter
+	buckets    map[string][]*bucket // by operation
+	waiting    map[callKey]*scheduledCall
+	lastSentAt map[callKey]time.Time // when the last call was sent that was not full, by operation and target group
+	// activeTenants has the tenants that share the rate equally, with the time at which each made its last call or is expected
+	// to make its next one.
+	activeTenants map[queueKey]time.Time
 }
 
 // NewSchedule returns a Schedule that orders calls before they take tokens from a Limiter.
@@ -166,10 +169,10 @@ func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Dur
 }
 
 // callsAhead returns how many waiting calls must be sent before w. Calls within the share of their tenant come first, in the
-// order of their deadlines. Then come the others, in the order of the times from which they are within that share. A
-// deadline before that time counts as that time, so that a tenant with a backlog is not served before all others. Sending a
-// call does not change the order of the others, so each call can be sent at the time at which its caller was told to try
-// again.
+// order of their deadlines. The other calls follow, in the order of the times from which they are within that share. For a
+// call with an earlier deadline, this time counts as the deadline. Otherwise a tenant with many waiting calls would be
+// served before all others. Sending a call does not change the order of the others, so each call can be sent after the time
+// in its PostponedError.
 func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int) {
 	calls := make([]*scheduledCall, 1, len(s.waiting)+1)
 	calls[0] = w
@@ -180,7 +183,8 @@ func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int
 	}
 	slices.SortFunc(calls, (*scheduledCall).compare)
 	each := time.Duration(float64(len(s.activeTenants)) / b.rate() * float64(time.Second))
-	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // a tenant may exceed its share by almost a full bucket of tokens
+	// A tenant may exceed its share by the tokens of a full bucket minus one.
+	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second))
 	lead, orders, index := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
 	for i, c := range calls {
 		if _, ok := lead[c.tenant]; !ok {

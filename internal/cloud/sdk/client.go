@@ -109,7 +109,7 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withoutClientTimeout(client)}, nil
 	}
 	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
-		awsconfig.WithLogger(logging.Nop{})) // the errors of the SDK contain its warnings, and lines of text would break a log in JSON
+		awsconfig.WithLogger(logging.Nop{})) // errors of the SDK contain its warnings too, and text lines would break a JSON log
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}
@@ -196,7 +196,7 @@ func FreshDuration(refresh time.Duration, key string) time.Duration {
 	return refresh*9/10 + part
 }
 
-// IsCurrent reports whether a value that was read at the time at is fresh and was not read before since.
+// IsCurrent reports whether a value that was read at the time at is fresh and was not read before the time since.
 func (c *Client) IsCurrent(at, since time.Time, key string) bool {
 	return c.IsFresh(at, key) && !at.Before(since)
 }

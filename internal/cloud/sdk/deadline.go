@@ -66,8 +66,8 @@ func (d *deadlines) probeDeadline(service, operation string) time.Duration {
 }
 
 // callDeadline returns the longest deadline that an attempt of an operation may currently have. It returns an error if an
-// optional call must not be made now: after a missed deadline, no optional calls of the operation are made while a probe is
-// in flight, and for as long as the missed deadline.
+// optional call must not be made now. After a missed deadline, no optional call of the operation is made while a probe is in
+// flight, or until a time as long as the missed deadline has passed.
 func (d *deadlines) callDeadline(service, operation string, optional bool) (limit time.Duration, err error) {
 	d.WithLock(func() {
 		a := d.responseTimesOf(service + " " + operation)
