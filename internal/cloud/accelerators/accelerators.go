@@ -23,7 +23,7 @@ import (
 type Accelerators struct {
 	*sdk.Client
 	inv   *inventory.Inventory             // load balancers, and changes that the controller did not make
-	ports *sdk.Answers[map[string][]int32] // listener ports, by protocol, of load balancers whose listeners are not in the inventory
+	ports *sdk.Answers[map[string][]int32] // ports by protocol, of load balancers whose listeners are not in the inventory
 
 	cache.Guard
 	listedAt   time.Time

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Observe answers the questions about accelerators, and adds the accelerators of a stack to its observed state. The status
-// of the object contains the ARN of an accelerator. If that accelerator belongs to the stack, the tags of other accelerators
-// are not read.
+// Observe answers the questions about accelerators, and adds the accelerators of a stack to its observed state. If the ARN
+// in the status of the GlobalAccelerator is that of an accelerator of the stack, the tags of other accelerators are not
+// read.
 func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions []model.Question, out *observed.Stack) error {
 	bound := observe.ComparisonIn(questions)
 	recorded, since, shared := "", observe.ListsSince(questions), ""

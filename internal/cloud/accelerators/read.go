@@ -27,8 +27,8 @@ const pageSize = 100
 // reader reads accelerators from AWS into the cache.
 type reader struct{ *Accelerators }
 
-// refreshList reads the list of all accelerators of the account, unless the cached list is fresh and was not read before
-// since.
+// refreshList reads the list of all accelerators of the account, unless the cached list is fresh and was not read before the
+// time since.
 func (c reader) refreshList(ctx context.Context, since time.Time) error {
 	known := func() (ok bool) {
 		c.WithLock(func() { ok = c.IsCurrent(c.listedAt, since, "accelerators") })

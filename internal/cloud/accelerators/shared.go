@@ -37,7 +37,8 @@ func (c *Accelerators) noteChangeForGuest(tags map[string]string, kind plan.Reso
 // addSharedAccelerator adds an accelerator of another owner to the observed state of a stack. If the stack is not a guest of
 // the accelerator, it adds only the ARN and the tags.
 func (c reader) addSharedAccelerator(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
-	// A run takes about durations.Recent and calls this function several times. With this time, it reads the tags only once.
+	// A run takes about durations.Recent and calls this function several times. Tags that were read in this period are not
+	// read again.
 	since := c.Config.Clock.Now().Add(-durations.Recent)
 	listed := false
 	c.WithLock(func() { listed = c.entries[arn] != nil })

@@ -95,7 +95,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	lb.Tags = a.Tags
 	w.inv.WithWriteLock(func() {
 		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
-			return // the entry in the inventory has more values than the answer of AWS
+			return // the load balancer existed before, and its entry has more values than the answer of AWS
 		}
 		w.inv.SetAccount(lb.ARN)
 		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, ReadAt: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, MadeAt: now, WrittenAt: now, Listeners: map[string]*inventory.Listener{}})
@@ -140,9 +140,9 @@ func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context,
 }
 
 // handleNameConflict returns the error for a load balancer or target group that cannot be created, because another one has
-// its name. If the stack owns the existing resource and the inventory does not contain it, the class of the error is
-// Conflict, and the next run finds the resource. Otherwise the error has the given message, in which %w stands for the
-// owner.
+// its name. If the stack owns the existing resource, but the inventory does not contain it or has old tags of it, the class
+// of the error is Conflict, and the next run finds the resource. Otherwise the error has the given message, in which %w
+// stands for the owner.
 func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {

@@ -77,8 +77,8 @@ func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Contex
 }
 
 // changeIngress authorizes new rules before it revokes old ones, so that traffic is not interrupted. If the quota of rules
-// is too small for both, it revokes the old rules first, and then authorizes as many new rules as the quota permits. AWS
-// refuses the whole call if it would exceed the quota, and the security group would then permit no traffic.
+// is too small for both, it revokes the old rules first, and then authorizes as many new rules as the quota permits. It does
+// not send all new rules in one call again: AWS would refuse the whole call, and the security group would permit no traffic.
 func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
 	id, _, err := w.lookupOwnedID(known, a.Group)
 	if err != nil {

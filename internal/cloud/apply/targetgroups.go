@@ -44,8 +44,8 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	}
 	what := "create target group " + g.Name
 	start := w.Config.Clock.Now()
-	// checkTargetGroup needs a recent list. It is read at most once per settle window, however many target groups are
-	// created.
+	// checkTargetGroup needs a list that was read within the settle window. The creations of all target groups in this
+	// window use the same list.
 	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-durations.SettleWindow)); err != nil {
 		return plan.StepResult{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
@@ -75,7 +75,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 		case e == nil:
 			w.inv.SetAccount(made.ARN)
 			w.inv.TargetGroups.Put(made.ARN, &inventory.TargetGroup{Seen: made, VPC: w.VPC, ReadAt: now, TagsAt: now, MadeAt: now, WrittenAt: now})
-		case e.Seen.Tags == nil: // the target group existed before this call, with load balancers that the answer does not contain
+		case e.Seen.Tags == nil: // the target group existed before, and the answer of AWS does not contain its load balancers
 			w.inv.TargetGroups.Edit(made.ARN, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt, e.WrittenAt = a.Tags, now, now })
 		}
 	})

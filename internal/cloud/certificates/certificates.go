@@ -26,8 +26,9 @@ type Certificates struct {
 	cache.Guard
 	certs certificateCache
 
-	issued      *sdk.Answers[[]observed.Certificate]       // issued certificates of any owner
-	public      *sdk.Answers[[]observed.PublicCertificate] // certificates of any owner that Amazon has issued, or will issue after their validation
+	issued *sdk.Answers[[]observed.Certificate] // issued certificates of any owner
+	// public has the certificates of any owner that Amazon has issued, or will issue after their validation.
+	public      *sdk.Answers[[]observed.PublicCertificate]
 	validations *sdk.Answers[observed.Validation]
 
 	Zones *Zones // the hosted zones with the records that validate certificates

@@ -60,7 +60,7 @@ func (c *Certificates) OwnedCertificates(ctx context.Context) (map[string]map[st
 		return nil, nil
 	}
 	if err := c.refreshOwnCertificates(ctx); sdk.ClassOf(err) == failure.Denied {
-		return nil, nil // orphans of other kinds can still be reported
+		return nil, nil // the caller can still report orphans that are not certificates
 	} else if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,8 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 }
 
 // DeleteRecord deletes a DNS record that validates a certificate of the cluster. It succeeds without a change if the record
-// does not exist any more, if a user has changed it, or if AWS denies the change, because the record does no harm.
+// does not exist any more or if a user has changed it. It also succeeds if AWS denies the change, because a record that
+// stays does no harm. The result then has a note.
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.StepResult, error) {
 	what := "remove DNS record " + a.Name
 	own, known := false, c.validations.Cached(model.AskValidation{ARN: a.Certificate}.Key())

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Default quotas of Global Accelerator, because the controller has no permission to read the current ones.
+// These are the default quotas of Global Accelerator. The controller has no permission to read the current ones.
 // https://docs.aws.amazon.com/global-accelerator/latest/dg/limits-global-accelerator.html
 const (
 	maxAccelerators   = 20
@@ -43,7 +43,8 @@ type SlowAccelerator struct {
 }
 
 // ReadAccelerators lists all accelerators of the account, and reads the listeners and endpoint groups of those that the
-// cluster owns. An accelerator of the cluster is slow if it is not deployed and was last changed before the time before.
+// cluster owns. An accelerator of the cluster is slow if it is not deployed and was last changed earlier than the time
+// before.
 func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (AcceleratorReport, error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	var out AcceleratorReport

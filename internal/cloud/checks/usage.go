@@ -33,8 +33,8 @@ type Usage struct {
 	IsDefault bool
 }
 
-// maxUsageCalls is the approximate maximum number of calls that read single accelerators. Of the calls that read single
-// target groups and load balancers, each kind may make half as many.
+// maxUsageCalls is the approximate maximum number of calls that read single accelerators. Half of it is the maximum for
+// calls that read single target groups, and also for calls that read single load balancers.
 const maxUsageCalls = 400
 
 // rulesPerSecurityGroup is the default quota of rules per security group.

@@ -110,9 +110,9 @@ func (p *ENIs) readByKeys(ctx context.Context, by keyKind, keys []string) (out m
 	return out, p.setSecurityGroupTags(ctx, out)
 }
 
-// readMissing reads the ENIs of the keys in l that are not cached, or were cached before since or longer than
-// durations.RarelyChangedAge ago. It also reads them again, at most once per durations.Moment, if a key has no ENI or its
-// ENIs do not have all expected addresses.
+// readMissing reads the ENIs of the keys in l that are not cached, or were cached before the time since or longer than
+// durations.RarelyChangedAge ago. It also reads the ENIs of a key again, at most once per durations.Moment, if no ENI was
+// found for the key or the ENIs do not have all expected addresses.
 func (p *ENIs) readMissing(ctx context.Context, l eniLookup, since time.Time) error {
 	start := p.Config.Clock.Now().Add(-durations.Moment)
 	missing := func() (out []string) {

@@ -25,8 +25,10 @@ import (
 
 // cachedRules are the rules of a security group of nodes or pods.
 type cachedRules struct {
-	exists        bool
-	hasClusterTag bool // it is in the VPC of the cluster, and has the tag kubernetes.io/cluster/NAME, which provisioning tools set
+	exists bool
+	// hasClusterTag reports whether the security group is in the VPC of the cluster and has the tag
+	// kubernetes.io/cluster/NAME, which tools that create clusters set.
+	hasClusterTag bool
 	rules         []model.IngressRule
 	readAt        time.Time
 	writtenAt     time.Time

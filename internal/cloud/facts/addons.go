@@ -62,8 +62,8 @@ type association struct {
 }
 
 // askAddOn returns the association of a load balancer with the service q.Of. It reads it from AWS if the cached answer is
-// not fresh or was read before since. The result is zero if the load balancer is not in the inventory. It has a Fault if the
-// read is denied or fails.
+// not fresh or was read before the time since. The result is zero if the load balancer is not in the inventory. It has a
+// Fault if the read is denied or fails.
 func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
 	if !a.inv.Has(q.ARN) {
 		return observed.AddOn{}, nil

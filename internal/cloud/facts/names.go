@@ -30,7 +30,7 @@ func notFoundAge(names int) time.Duration {
 }
 
 // maxAge returns a function for sdk.Answers.GetWithAge. It returns ifFound for an answer of which nothing is missing, and
-// otherwise notFoundAge for the number of such answers.
+// otherwise notFoundAge for the number of answers of which something is missing.
 func maxAge[T any](all *sdk.Answers[T], isMissing func(T) bool, ifFound time.Duration) func(T) time.Duration {
 	return func(found T) time.Duration {
 		if !isMissing(found) {
@@ -133,7 +133,7 @@ func (n *nameFacts) forEachSecurityGroup(ctx context.Context, f []ec2types.Filte
 }
 
 // namespaceOfTargetGroup returns the namespace of the object for which the controller created a target group. known is false
-// if the inventory does not contain the target group, or the cluster does not own it.
+// if the inventory does not contain the target group, if the cluster does not own it, or if its tags contain no namespace.
 func namespaceOfTargetGroup(v *inventory.Inventory, arn string) (namespace string, known bool) {
 	v.WithReadLock(func() {
 		e := v.TargetGroups.Get(arn)

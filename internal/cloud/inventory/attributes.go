@@ -145,8 +145,8 @@ func (v *Inventory) EnterAttributes(q model.AskAttributes, values map[string]str
 	})
 }
 
-// IsCapacityFresh reports whether the cached capacity is fresh and was not read before since. While the load balancer is in
-// state provisioning, the capacity is fresh only for durations.Recent.
+// IsCapacityFresh reports whether the cached capacity is fresh and was not read before the time since. While the load
+// balancer is in state provisioning, the capacity is fresh only for durations.Recent.
 func (e *LoadBalancer) IsCapacityFresh(c *sdk.Client, since time.Time) bool {
 	if e.Seen.State == observed.LoadBalancerProvisioning {
 		return c.IsYounger(e.CapacityAt, durations.Recent)

@@ -14,10 +14,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// EnterLoadBalancers stores the load balancers that were read, by ARN, and records outside changes. Only their fields Seen and
-// Created are set. requested has the ARNs that the read should find. A requested load balancer that was not found is removed, unless this process created it within
-// the settle window. start is when the read began; entries that were read or written later are not changed. The caller holds
-// the lock.
+// EnterLoadBalancers stores the load balancers that were read, by ARN, and records outside changes. Only their fields Seen
+// and Created are set. requested has the ARNs that the read should find. A requested load balancer that was not found is
+// removed, unless this process created it within the settle window. start is when the read began; entries that were read or
+// written later are not changed. The caller holds the lock.
 func (v *Inventory) EnterLoadBalancers(seen map[string]*LoadBalancer, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)

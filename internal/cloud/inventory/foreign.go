@@ -42,9 +42,9 @@ type stackTag struct {
 	value string
 }
 
-// Record records an outside change: another process or user has changed a resource with the given tags. The time of the
-// change is the current time, and not the time at which the read began. A plan that was made between these times does not
-// contain the change.
+// Record records an outside change: another process or user has changed a resource with the given tags. The recorded time is
+// the current time, and not the time at which the read began. Otherwise a plan that was made during the read would wrongly
+// count as covering the change.
 func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id})
 }
@@ -200,8 +200,8 @@ func (v *outsideChanges) compareRules(e *LoadBalancer, was, now *Listener) {
 }
 
 // CompareTags records an outside change if the tags of a resource differ from its previous tags, which were read at the time
-// at. exists is false if the resource does not exist any more. writes are times at which this process created or changed the
-// resource; within the settle window after them, nothing is recorded.
+// at. exists is false if the resource does not exist any more. writes are the times at which this process created or changed
+// the resource. Within the settle window after a write, nothing is recorded.
 func (v *outsideChanges) CompareTags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
 	switch {
 	case at.IsZero() || !cache.IsSettled(now, writes...) || maps.Equal(previous, tags):

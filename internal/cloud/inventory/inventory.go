@@ -166,7 +166,7 @@ func (v *Inventory) hasTombstone(id string, now time.Time) bool {
 }
 
 // Observed returns a load balancer with its listeners, sorted by port, and their rules, sorted by priority. It omits
-// attributes and capacity that are not fresh or were read before since.
+// attributes and capacity that are not fresh or were read before the time since.
 func (e *LoadBalancer) Observed(c *sdk.Client, since time.Time) observed.LoadBalancer {
 	out := e.Seen
 	if !c.IsCurrent(e.AttributesAt, since, e.Seen.ARN) {

@@ -14,11 +14,11 @@ import (
 const (
 	byStack         = "stack"          // the key and value of a stack tag of the cluster
 	BySecurityGroup = "security group" // load balancers of the cluster, by ID of their security groups
-	byAdoptedStack  = "adopted"        // load balancers that another stack has taken over, by the stack for which they were created
+	byAdoptedStack  = "adopted"        // load balancers that were taken over, by the stack for which they were created
 	byLoadBalancer  = "load balancer"  // target groups, by ARN of the load balancers that forward to them
 	ByName          = "name"           // load balancers and target groups
 	BackendKey      = "backend"        // the shared backend security group
-	UntaggedKey     = "untagged"       // load balancers and target groups of the VPC whose tags were never read
+	UntaggedKey     = "untagged"       // load balancers and target groups of the VPC whose tags are missing or outdated
 )
 
 // keys computes the keys of entries. Cluster and VPC are those of the controller.
@@ -76,7 +76,8 @@ func (v *keys) keysOfSecurityGroup(_ string, e *SecurityGroup) []Key {
 	return out
 }
 
-// withUntaggedKey adds UntaggedKey to keys if the tags were never read. Otherwise it updates NextTagsDueAt.
+// withUntaggedKey adds UntaggedKey to keys if tagsAt is zero, because the tags were never read or are outdated. Otherwise it
+// updates NextTagsDueAt.
 func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	switch {
 	case vpc != v.VPC:

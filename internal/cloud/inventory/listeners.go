@@ -118,7 +118,8 @@ func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
 	return e, e.Listeners[arn]
 }
 
-// ListenerOfRule returns the load balancer and the listener of a rule. The listener is nil if the inventory does not contain the rule.
+// ListenerOfRule returns the load balancer and the listener of a rule. The listener is nil if the inventory does not contain
+// the rule.
 func (v *loadBalancing) ListenerOfRule(arn string) (*LoadBalancer, *Listener) {
 	return v.Listener(v.Parent[arn])
 }

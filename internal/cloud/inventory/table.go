@@ -7,8 +7,8 @@ import (
 )
 
 // Table stores the resources of one kind by ARN or ID, and finds them by keys. The cost of reading a stack then depends on
-// the size of the stack, and not of the account. Values on which keys depend must be changed only with Put, Edit and Drop,
-// which update the index.
+// the size of the stack, and not on the size of the account. Values on which keys depend must be changed only with Put, Edit
+// and Drop, which update the index.
 type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf returns the keys of an entry.
@@ -27,8 +27,7 @@ func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 	}
 }
 
-// Get returns an entry, or nil if there is none. The caller must not change values on which keys depend; for that there is
-// Edit.
+// Get returns an entry, or nil if there is none. The caller must change values on which keys depend only with Edit.
 func (t *Table[E]) Get(id string) *E { return t.entries[id] }
 
 // All returns the entries in no particular order. Entries may be removed during the iteration.

@@ -23,8 +23,8 @@ type attributeReader struct {
 	inv *inventory.Inventory
 }
 
-// askAttributes reads the attributes of a resource into the inventory, unless they are fresh and were not read before since.
-// It does nothing if the inventory does not contain the resource.
+// askAttributes reads the attributes of a resource into the inventory, unless they are fresh and were not read before the
+// time since. It does nothing if the inventory does not contain the resource.
 func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil
@@ -72,7 +72,7 @@ func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAtt
 }
 
 // askCapacity reads the capacity reservation of a load balancer into the inventory, unless it is fresh and was not read
-// before since. It also reads the state of a load balancer that was last read in state provisioning.
+// before the time since. It also reads the state of a load balancer that was last read in state provisioning.
 func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil
@@ -94,8 +94,9 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	})
 }
 
-// askState reads the state of a load balancer again if it was "provisioning" or "failed" at the last read. It makes at most one
-// read per durations.Recent. If a failed load balancer was deleted, so that another one can be created, this read notices it.
+// askState reads the state of a load balancer again if it was "provisioning" or "failed" at the last read. It makes at most
+// one read per durations.Recent. If a failed load balancer was deleted, the error has the class Gone, and a later run can
+// create another load balancer.
 func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
 	fresh := func() (ok bool) {
 		r.inv.WithReadLock(func() {

@@ -47,7 +47,7 @@ func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.
 }
 
 // readDetail reads the listeners of a load balancer with their rules, certificates and tags. It resumes an interrupted read,
-// unless that read began before since. known has tags, by ARN, that were read at tagsAt and are not read again.
+// unless that read began before the time since. known has tags, by ARN, that were read at tagsAt and are not read again.
 func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *inventory.PartialDetail
 	r.inv.WithReadLock(func() {
@@ -138,7 +138,7 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 }
 
 // ruleTags returns the tags of the listeners and rules of a load balancer, by ARN, and when they were read. It returns nil
-// if they are not fresh or were read before since.
+// if they are not fresh or were read before the time since.
 func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
 	if known, at = r.lastRuleTags(lb); !r.IsCurrent(at, since, lb) {
 		return nil, time.Time{}

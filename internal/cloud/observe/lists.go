@@ -34,10 +34,10 @@ func New(client *sdk.Client, inv *inventory.Inventory) *Reader {
 }
 
 // RefreshLists ensures that the inventory contains all load balancers, target groups and security groups, with the tags that
-// name their owners. It reads lists that are missing, not fresh, or were read before since. Concurrent callers share a read.
-// The list of security groups is optional, because load balancers and their rules can be changed while EC2 does not answer:
-// faults gets its failure, which is returned as an error if faults is nil. The list of the Resource Groups Tagging API is
-// optional too, because it only saves calls.
+// name their owners. It reads lists that are missing, not fresh, or were read before the time since. Concurrent callers
+// share a read. The list of security groups is optional, because load balancers and their rules can be changed while EC2
+// does not answer: faults gets its failure, which is returned as an error if faults is nil. The list of the Resource Groups
+// Tagging API is optional too, because it only saves calls.
 func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Faults) error {
 	for _, l := range r.listings() {
 		err := r.refreshList(ctx, l, since)
@@ -54,8 +54,8 @@ func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Fault
 	return r.readMissingTags(ctx)
 }
 
-// RefreshLoadBalancers reads the load balancers of the region with their tags, unless they are fresh and were not read before
-// since.
+// RefreshLoadBalancers reads the load balancers of the region with their tags, unless they are fresh and were not read
+// before the time since.
 func (r *Reader) RefreshLoadBalancers(ctx context.Context, since time.Time) error {
 	if err := r.refreshList(ctx, r.loadBalancerListing(), since); err != nil {
 		return err
@@ -93,7 +93,8 @@ func (r *Reader) targetGroupListing() listing {
 	return listing{inventory.TargetGroupList, r.ReadEssential, r.listTargetGroups}
 }
 
-// listings returns the lists that the configuration needs. The tags come last, because they are entered into the other lists.
+// listings returns the lists that the configuration needs. The list of tagged resources comes last, because its tags are
+// stored in the entries of the other lists.
 func (r *Reader) listings() []listing {
 	out := []listing{r.loadBalancerListing(), r.targetGroupListing(), {inventory.SecurityGroupList, r.ReadOptional, r.listSecurityGroups}}
 	if r.Config.TaggingAPI {
@@ -102,12 +103,12 @@ func (r *Reader) listings() []listing {
 	return out
 }
 
-// RefreshTargetGroups reads the target groups of the region, unless they are fresh and were not read before since.
+// RefreshTargetGroups reads the target groups of the region, unless they are fresh and were not read before the time since.
 func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error {
 	return r.refreshList(ctx, r.targetGroupListing(), since)
 }
 
-// refreshList reads a list, unless it is fresh and was not read before since. Concurrent callers share the read.
+// refreshList reads a list, unless it is fresh and was not read before the time since. Concurrent callers share the read.
 func (r *Reader) refreshList(ctx context.Context, l listing, since time.Time) error {
 	fresh := func() (ok bool) {
 		r.Inv.WithReadLock(func() {

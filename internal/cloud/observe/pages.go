@@ -28,8 +28,8 @@ func (next nextPage) readAll(ctx context.Context) error {
 const slowListFactor = 4
 
 // readPages reads a list, and calls enter under the lock of the inventory with the entries and the time at which the read
-// began. It resumes a read that failed before, unless that read began before since. Otherwise a list with many pages would
-// never be read to its end while AWS admits few calls.
+// began. It resumes a read that failed, unless that read began before the time since. Without resuming, a list with many
+// pages would never be read completely while AWS admits few calls.
 func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory, key string, since time.Time, begin func(seen map[string]T) nextPage, enter func(seen map[string]T, start time.Time)) error {
 	type reading struct {
 		start time.Time

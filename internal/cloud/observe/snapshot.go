@@ -13,8 +13,9 @@ import (
 )
 
 // snapshot returns the observed state from the inventory: the resources of the stacks in shown, and the facts that need no
-// call. It omits attributes that were read before since. The first stack in shown is the observed stack; the second, if any,
-// is a stack whose load balancer is handed over. A resource with the tags of both stacks belongs to the first one.
+// call. It omits attributes that were read before the time since. The first stack in shown is the observed stack; the
+// second, if any, is a stack whose load balancer is handed over. A resource with the tags of both stacks belongs to the
+// first one.
 func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{

@@ -24,8 +24,8 @@ type tagReader struct {
 }
 
 // TagsToRead returns the ARNs of the load balancers and target groups in the VPC whose tags must be read. Tags rarely
-// change, so they are used for two refresh periods. They are then read together with other tags, to fill the batches. If the
-// Resource Groups Tagging API is used and answers, only tags are read that it did not confirm.
+// change, so they are read again only after about two refresh periods, in the same batches as tags that are missing. If the
+// Resource Groups Tagging API is used and answers, only tags that it did not confirm are read.
 func (r *tagReader) TagsToRead() []string {
 	var out []string
 	listed := r.Config.TaggingAPI && r.EarlierFailure(inventory.TaggedList) == nil

@@ -73,9 +73,9 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 }
 
 // setListedTags updates the tags of a resource, and the time at which they were read, from the list of the Resource Groups
-// Tagging API. If the list does not determine the tags, it sets the time to zero, so that the tags are read. shown are the
-// listed tags, nil if the resource is not in the list. young reports whether the resource may be too new for the list. now
-// is when the list was read.
+// Tagging API. If the list does not determine the tags, setListedTags sets the time to zero, so that the tags are read from
+// Elastic Load Balancing. shown are the listed tags, nil if the resource is not in the list. young reports whether the
+// resource may be too new for the list. now is when the list was read.
 func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {

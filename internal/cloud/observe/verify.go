@@ -44,7 +44,7 @@ func (v *Verifier) Checks() []drift.Check {
 		}
 		for _, l := range v.listings() {
 			if l.key == inventory.TaggedList {
-				continue // it shows changes late
+				continue // the Resource Groups Tagging API shows changes late
 			}
 			out = append(out, drift.Check{Key: l.key, Period: durations.FrequentDriftPeriod, LastReadAt: v.Inv.Lists[l.key].ReadAt, Read: func(ctx context.Context) error {
 				return l.once(ctx, l.key, func() error { return l.read(ctx, time.Time{}) })
@@ -123,8 +123,8 @@ func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.T
 	}}
 }
 
-// verifyExists reads a resource again: a listener with all listeners of its load balancer, any other resource by its ARN.
-// The inventory removes the resource if it does not exist any more.
+// verifyExists reads a resource again: a listener with all listeners of its load balancer, any other resource by its ARN. A
+// resource that does not exist any more is removed from the inventory.
 func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn string) error {
 	switch kind {
 	case plan.LoadBalancer:
@@ -140,8 +140,8 @@ func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn
 	return v.verifyDetail(ctx, lb)
 }
 
-// resourcesWithTagChecks returns the ARNs of the resources whose tags are verified, in no particular order: those that are
-// not within the settle window. The caller holds the lock of the inventory.
+// resourcesWithTagChecks returns the ARNs of the resources whose tags are verified, in no particular order: resources of
+// stacks whose tags were read before, and that are not within the settle window. The caller holds the lock of the inventory.
 func (v *Verifier) resourcesWithTagChecks() (out []string) {
 	now := v.Config.Clock.Now()
 	for arn, e := range v.Inv.LoadBalancers.All() {

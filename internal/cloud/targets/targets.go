@@ -237,7 +237,7 @@ func (t TargetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.
 		if err := t.ReadShared(ctx, key.text("health"), func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
-		// A read that another caller began may have begun before start. It is then too old.
+		// If another caller began the shared read before start, the health may be too old.
 		if h := cached(); !h.ReadAt.Before(start) || t.IsYounger(h.ReadAt, maxAge) {
 			return h, nil
 		}
