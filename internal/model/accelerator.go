@@ -36,14 +36,16 @@ type Accelerator struct {
 	Held bool
 	// Pending reports whether an endpoint has no load balancer yet, so that the stack must be reconciled again.
 	Pending bool
-	// LoadBalancerMissing reports whether AWS has no load balancer with a hostname or ARN of an endpoint, or could not create the
-	// load balancer. No event reports when AWS has it, so it is looked up again, less and less often.
+	// LoadBalancerMissing reports whether AWS has no load balancer with a hostname or ARN of an endpoint, or could not
+	// create the load balancer. No event reports that the load balancer exists, so it is looked up again, less and less
+	// often.
 	LoadBalancerMissing bool
 	// Revoked are the ids of existing endpoints that the GlobalAccelerator may not use any more. They are removed
 	// immediately from every endpoint group, without waiting for their replacements.
 	Revoked []string
-	// Rights identifies the objects and flags that permit endpoints, if the spec alone does not determine which of them count.
-	// It is set only without observed state. The engine compares a stack with AWS if its Rights differ from the checkpoint.
+	// Rights identifies the ReferenceGrants and flags that may permit endpoints. It is set in a translation without observed
+	// state if the stack of a load balancer determines whether the load balancer may be an endpoint, because this stack is
+	// known only from AWS. The engine compares a stack with AWS if its Rights differ from the checkpoint.
 	Rights string
 	// Entries are the endpoints in the spec, each with the endpoints in AWS that result from it.
 	Entries []EndpointEntry
@@ -136,8 +138,9 @@ type EndpointGroup struct {
 	// created.
 	OverridesHeld bool
 	Endpoints     []Endpoint
-	// Kept are the ids of existing endpoints that stay although they are not desired: the load balancer of the object that
-	// the endpoint names does not exist yet, or it is not known which one it is or whether it may be used.
+	// Kept are the ids of existing endpoints that stay although they are not desired. Each of them may be the load balancer
+	// of an object whose load balancer is not known or does not exist yet, or it is not known whether the GlobalAccelerator
+	// may use it.
 	Kept   []string
 	Origin finding.Origin
 }

@@ -64,7 +64,7 @@ type HeldMember struct {
 	// ForeignHosts are hosts that belong to other namespaces. Rules of the object for these hosts are not held.
 	ForeignHosts []string
 	// Redirects reports whether listeners that only redirect are held. This is needed if the load balancer serves the
-	// object, because these listeners may belong to it.
+	// object, because these listeners may belong to the object.
 	Redirects bool
 	// Rules are the rules of the object, as far as they can be translated. An existing rule that forwards to no target group
 	// of the stack cannot be assigned to a member by tags, so it is recognized by the conditions and actions of Rules.

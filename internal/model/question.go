@@ -210,7 +210,8 @@ func (s Stack) Questions() []Question {
 			}
 		}
 	}
-	for _, m := range s.Held.Members { // a target group that is named by ARN needs no question, because existing rules have ARNs
+	// A target group that a rule names by ARN needs no question, because existing rules have ARNs.
+	for _, m := range s.Held.Members {
 		for _, r := range m.Rules {
 			for _, a := range r.Actions {
 				askTargetGroups(a, func(q Question) {

@@ -45,8 +45,9 @@ func OptimizeRules(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-// RestoreCoveredRules computes Rules again from Covered, and keeps the current state of rules that are in Rules. It restores
-// rules that were left out because of a redirect that is held now and therefore does not answer their requests.
+// RestoreCoveredRules computes Rules again from Covered. Rules that are in Rules keep their current values, such as Held. It
+// restores rules that were left out because of a redirect that is held now: AWS may not have this redirect, so the redirect
+// may not answer their requests.
 func (l *Listener) RestoreCoveredRules() {
 	if l.Covered == nil {
 		return

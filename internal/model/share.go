@@ -1,7 +1,7 @@
 package model
 
-// guaranteedPart is the part of a quota that is reserved for each of the first guaranteedSharers sharers, including sharers
-// that come later. Of a quota of 2,500 it is 10.
+// guaranteedPart is the part of a quota that is guaranteed to each sharer while there are at most guaranteedSharers of them.
+// Unused guaranteed parts stay free for sharers that come later. Of a quota of 2,500, the guaranteed part is 10.
 const (
 	guaranteedPart    = 1.0 / 250
 	guaranteedSharers = 50
@@ -11,9 +11,10 @@ const (
 // all sharers use together, have the number that this sharer uses, and others has the number that each other sharer uses.
 //
 // A sharer that stays within the guaranteed part of the quota may take a unit while the quota has room. Any other sharer
-// must leave at least as many units free as it uses. It must also leave the guaranteed part for sharers that come later, and
-// enough for each other sharer to reach the same number, up to half of an equal share. Therefore a sharer must leave more
-// units free the more it uses, and units that become free go to sharers that use fewer.
+// must leave at least as many units free as it uses. It must also leave enough units free for an eighth of its own use, for
+// the guaranteed parts of sharers that come later, and for each other sharer to reach the same number, up to half of an
+// equal share. The more units a sharer uses, the more it must leave free. So units that become free go to sharers that use
+// fewer.
 func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)

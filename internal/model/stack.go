@@ -76,7 +76,7 @@ type Stack struct {
 	// MovesOut are members that move to another stack. This stack serves them until clients use the load balancer of the
 	// other stack.
 	MovesOut []MoveOut
-	// MovesIn are members that move to this stack from another one. Their status has the load balancer of the other stack
+	// MovesIn are members that move to this stack from another one. Their status shows the load balancer of the other stack
 	// until this stack serves them as well.
 	MovesIn []MoveIn
 	// DeletionGuard is set if the load balancer must not be deleted, because a member that is being deleted sets deletion
@@ -98,8 +98,8 @@ type Stack struct {
 	Isolated bool
 	// Attached are the namespaces of a Gateway and of the routes that are attached to it, in ascending order.
 	Attached []string
-	// Adopters are Gateways with an annotation to take over the load balancer of this stack. This annotation alone does not
-	// permit the take-over, so no plan reads them; when they change, the stack is compared with AWS again.
+	// Adopters are Gateways with an annotation to take over the load balancer of this stack. The annotation alone does not
+	// permit the take-over, so no plan uses Adopters. If Adopters changes, the stack is compared with AWS again.
 	Adopters []StackID
 }
 

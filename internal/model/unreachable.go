@@ -2,9 +2,9 @@ package model
 
 import "strings"
 
-// ruleCoverage finds the first rule that answers all requests for a host and a path. For a certain result, it uses only
-// rules that have no conditions other than hosts and paths, and no wildcards except * at the beginning of a host or at the
-// end of a path.
+// ruleCoverage finds the first rule that answers all requests for a host and a path. To be certain, it uses only rules that
+// have no conditions other than hosts and paths. Each pattern covers the same pattern. Only patterns whose single wildcard
+// is * at the beginning of a host or at the end of a path also cover other patterns.
 type ruleCoverage struct {
 	rules        []Rule
 	hosts        map[string]*earlierPaths // by host pattern

@@ -161,8 +161,9 @@ type Subnet struct {
 	Tags      map[string]string
 }
 
-// SecurityGroupAnswer is the answer to a question for security groups: the ids that exist, for each name the ids in the
-// order in which AWS returned them, and the ids and names that matched no security group.
+// SecurityGroupAnswer is the answer to a question for security groups. It has the ids that exist, in the order of the
+// question, and for each name the ids of the security groups with this name, in ascending order. Missing has the ids and
+// names that matched no security group, and names whose wildcards matched security groups with different names.
 type SecurityGroupAnswer struct {
 	ByID    []string
 	ByName  map[string][]string

@@ -93,7 +93,7 @@ type Listener struct {
 	Policy       string
 	ALPN         string
 	Certificate  string   // ARN of the default certificate
-	Certificates []string // additional certificates, sorted; includes the default one if it is attached as an additional one too
+	Certificates []string // additional certificates, sorted; with the default one if it is also attached as an additional one
 	MutualAuth   *model.MutualAuth
 	Default      []model.Action // with target groups by ARN
 	Rules        []Rule         // without the default rule, ascending by priority

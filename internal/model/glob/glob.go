@@ -16,9 +16,9 @@ const (
 	AllEscapes
 )
 
-// Match reports whether a pattern matches the whole text. Tenants choose patterns, so it takes time proportional to at most
-// the product of the lengths: after a mismatch, only the text of the last "*" grows, because a longer text of an earlier "*"
-// cannot help.
+// Match reports whether a pattern matches the whole text. Tenants choose patterns, so the time is bounded: it is at most
+// proportional to the product of the lengths. After a mismatch, only the last "*" before it matches more text, because more
+// text for an earlier "*" cannot help.
 func Match(pattern, text string, escapes Escapes) bool {
 	p, t := 0, 0
 	afterStar, starEnd := -1, 0 // the position after the last "*" in the pattern, and the end of what it matches in the text
