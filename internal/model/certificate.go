@@ -60,8 +60,8 @@ type AskValidation struct{ ARN string }
 // Key implements Question.
 func (q AskValidation) Key() string { return "validation " + q.ARN }
 
-// AskPublicCertificates asks for all DNS-validated certificates of the account and region, of any owner. They are always
-// read from ACM, not from a cache.
+// AskPublicCertificates asks for the public certificates of the account and region, of any owner, without failed ones. The
+// answer is at most a few seconds old.
 type AskPublicCertificates struct{}
 
 // Key implements Question.

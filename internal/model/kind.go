@@ -66,7 +66,7 @@ func (k Kind) ObjectKind() string { return cmp.Or(kindProperties[k].object, stri
 func (k Kind) ControllerName() string { return kindProperties[k].controller }
 
 // ConsumerName returns the name of the controller in the metric of top consumers. For Gateways it differs from
-// ControllerName, because dashboards for older controllers use these names.
+// ControllerName, because dashboards for aws-load-balancer-controller use the names of this method.
 func (k Kind) ConsumerName() string { return kindProperties[k].consumer }
 
 // LogKey returns the key of the stack in log entries. Tools search logs for this key.

@@ -30,7 +30,7 @@ type AskSubnets struct {
 // AskNamedSecurityGroups asks for security groups of any owner, by id or name.
 type AskNamedSecurityGroups struct{ List []string }
 
-// AskCertificates asks for the certificates in ACM, with their domains.
+// AskCertificates asks for the issued certificates in ACM, with their domains.
 type AskCertificates struct{}
 
 // AskTargetGroup asks for a target group of any owner, by name or by ARN.
@@ -71,7 +71,8 @@ type AskListings struct{ Since time.Time }
 
 // AskComparison asks to read resources of the stack again that were last read from AWS, or written by this process, before
 // Since. For load balancers, target groups, listeners and rules, it also asks to read tags again that were last read before
-// TagsSince. The answer is in the observed resources. The answers to other questions are not read again.
+// TagsSince. The answer is in the observed resources. Attributes, capacity reservations, associations with add-ons and
+// targets of type alb for which other questions ask are also read again. The answers to all other questions are not.
 type AskComparison struct{ Since, TagsSince time.Time }
 
 // AskAttributes asks for the attributes of an existing resource of the stack. Of is "load-balancer", "listener" or

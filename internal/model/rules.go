@@ -12,7 +12,7 @@ type Shadowing int
 const (
 	// RegexHostsCoverThemselves is exact: such a redirect covers only rules with the same regular expressions.
 	RegexHostsCoverThemselves Shadowing = iota
-	// RegexHostsCoverAll treats such a redirect like a redirect for all hosts, as older controllers did.
+	// RegexHostsCoverAll treats such a redirect like a redirect for all hosts, as aws-load-balancer-controller does.
 	RegexHostsCoverAll
 )
 

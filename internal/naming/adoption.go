@@ -28,7 +28,7 @@ const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 
 // AdoptedNamespacesTag is the key of a tag of a load balancer with AdoptedTag. Its value has the namespaces of the objects
 // that the load balancer served, separated by spaces. The load balancer may be given back to objects in these namespaces. If
-// they are too long for one tag, further tags have keys that end in -2, -3 and so on.
+// the namespaces are too long for one tag, further tags have keys that end in -2, -3 and so on.
 const AdoptedNamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 
 // MigratedFromTag is the key of a tag of AWS resources of migrated objects. It informs users; the controller does not read

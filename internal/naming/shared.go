@@ -13,7 +13,7 @@ import (
 const sharedStackPrefix = "group."
 
 // SharedStack returns the stack of a load balancer that several Services share. namespace and name are those of the load
-// balancer. It belongs to this namespace, even if Services of other namespaces share it.
+// balancer. The load balancer belongs to this namespace, even if Services of other namespaces share it.
 func SharedStack(namespace, name string) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: namespace, Name: sharedStackPrefix + name}
 }

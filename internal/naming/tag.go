@@ -29,7 +29,7 @@ func StackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{ClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// LegacyStackTags returns the tags that all resources of a stack have if the first generation of controllers created them.
+// LegacyStackTags returns the tags that all resources of a stack have if aws-alb-ingress-controller created them.
 func LegacyStackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{LegacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
@@ -53,14 +53,14 @@ func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[st
 	return tags
 }
 
-// LegacyClusterTag is the key of the cluster tag of resources that the first generation of controllers created.
+// LegacyClusterTag is the key of the cluster tag of resources that aws-alb-ingress-controller (version 1) created.
 const LegacyClusterTag = "ingress.k8s.aws/cluster"
 
 // MaxTags is the maximum number of tags of a resource in AWS. It does not apply to tags of AWS.
 // https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
 const MaxTags = 50
 
-// IsAWSTag reports whether the tag with a key belongs to AWS. Others can neither set nor remove it.
+// IsAWSTag reports whether the tag with a key belongs to AWS. Only AWS can set or remove such a tag.
 func IsAWSTag(key string) bool { return strings.HasPrefix(key, "aws:") }
 
 // CountTags returns the number of tags that count against MaxTags.
@@ -90,8 +90,8 @@ func IsReservedTag(key string) bool {
 	return false
 }
 
-// IsLegacyTag reports whether the first generation of controllers set the tag with a key. Such tags are not removed from
-// load balancers, target groups and security groups.
+// IsLegacyTag reports whether aws-alb-ingress-controller set the tag with a key. Such tags are not removed from load
+// balancers, target groups and security groups.
 func IsLegacyTag(cluster, key string) bool {
 	switch key {
 	case "kubernetes.io/cluster/" + cluster, "kubernetes.io/cluster-name", "kubernetes.io/namespace",
@@ -101,7 +101,8 @@ func IsLegacyTag(cluster, key string) bool {
 	return false
 }
 
-// Keys of tags of subnets, with the value "" or "1". Subnets for load balancers of a scheme are discovered by them.
+// Keys of tags of subnets, with the value "" or "1". The controller discovers the subnets for load balancers of a scheme by
+// these tags.
 const (
 	SubnetRoleInternal = "kubernetes.io/role/internal-elb"
 	SubnetRolePublic   = "kubernetes.io/role/elb"

@@ -16,7 +16,7 @@ type Facts struct {
 	Subnets map[string]SubnetAnswer
 	// SecurityGroups has the answers about security groups by id or name, by question key.
 	SecurityGroups map[string]SecurityGroupAnswer
-	// Certificates has the certificates in ACM; nil if they were not asked for, or if there are none.
+	// Certificates has the issued certificates in ACM; nil if they were not asked for, or if there are none.
 	Certificates []Certificate
 	// CertificatesAsked reports whether Certificates were asked for.
 	CertificatesAsked bool

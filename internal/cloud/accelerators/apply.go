@@ -95,8 +95,10 @@ func (w writer) checkOwner(arn string) (err error) {
 	return err
 }
 
-// handleWriteError returns the error of a failed write with a description of the write. If the write may have changed the
-// accelerator, the accelerator is read again before the next plan. arn is "" if no accelerator exists yet.
+// handleWriteError returns the error of a failed write with a description of the write. A not-found error gets the class
+// NotReady if this process created the accelerator within the settle window. If the write may have changed the accelerator,
+// or the cached state is outdated, the accelerator is read again before the next plan. arn is "" if no accelerator exists
+// yet.
 func (w writer) handleWriteError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false

@@ -43,9 +43,9 @@ func (w *addOnWriter) changeAssociation(ctx context.Context, known plan.KnownIDs
 	return nil
 }
 
-// handleAssociationFailure returns the error of a failed write with its class. A not-found error may mean that the web ACL
-// does not exist, or that AWS WAF or AWS Shield does not know a new load balancer yet. made is the time at which this
-// process created the load balancer, zero if it did not.
+// handleAssociationFailure returns the error of a failed write with its class. A not-found error gets the class NotReady if
+// the load balancer is new, because AWS WAF or AWS Shield may not know it yet. Otherwise it gets the class Invalid, because
+// the web ACL probably does not exist. made is the time at which this process created the load balancer, zero if it did not.
 func (w *addOnWriter) handleAssociationFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":

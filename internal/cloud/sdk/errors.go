@@ -308,9 +308,9 @@ var classByCode = map[string]failure.Class{
 	"InvalidInput":                            failure.Invalid,
 }
 
-// IsUnreached reports whether AWS did not answer, or throttled the call, so that the same call may succeed later. It is
-// false for a setting that was not found in the instance metadata, because a retry does not help, and the message names the
-// flag to set.
+// IsUnreached reports whether the same call may succeed later: AWS did not answer, throttled the call, or answered with an
+// error of class Unknown. It is false for a setting that was not found in the instance metadata, because a retry does not
+// help, and the message names the flag to set.
 func IsUnreached(err error) bool {
 	var missing *notSetError
 	if err == nil || errors.As(err, &missing) {

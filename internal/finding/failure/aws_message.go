@@ -64,7 +64,8 @@ func WithoutRequestID(text string) string {
 	return requestIDPattern.ReplaceAllString(text, "")
 }
 
-// TruncateBytes shortens a text to at most most bytes, without cutting a character, and appends "…" to a shortened text.
+// TruncateBytes shortens a text to the number of bytes in most, without cutting a character, and appends "…" if it was
+// longer.
 func TruncateBytes(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -23,7 +23,8 @@ const (
 
 // PostponedFor returns the time after which a postponed call or run must be tried again. A call is postponed if the rate
 // limiter did not admit it, so that it was not sent. A run is postponed if it read an outdated object. For joined errors,
-// the result is the shortest time. It is 0 for any other error, and if one of several joined errors is not a postponement.
+// the result is the shortest time. The result is 0 for any other error, and if one of several joined errors is not a
+// postponement.
 func PostponedFor(err error) time.Duration {
 	switch e := err.(type) {
 	case interface{ RetryAfter() time.Duration }:
