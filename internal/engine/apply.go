@@ -23,7 +23,7 @@ import (
 // run is one reconciliation of a stack.
 type run struct {
 	execution
-	heldSteps []FailedStep // refused steps without which the plan was made
+	heldSteps []FailedStep // refused steps that the plan leaves out, because their parts of the stack are held
 
 	// wasConverged reports whether AWS matched the desired state before the run and the desired state has not changed since.
 	// Each step of the plan then corrects drift.
@@ -289,9 +289,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	return nil
 }
 
-// freesNeededCapacity reports whether a step deletes a rule while a quota refuses another rule of this plan. Such a step is
-// left to the next plan. There, the refused rule can replace the old rule if both are of the same namespace. No other
-// namespace can then use the freed quota.
+// freesNeededCapacity reports whether a step deletes a rule although a quota refused to create another rule of this plan.
+// Such a step is left to the next plan. If both rules are of the same namespace, the next plan changes the old rule to the
+// refused one, so that no other namespace can use the freed quota.
 func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
 	return deletes && slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool {
@@ -413,8 +413,8 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 	return res, nil
 }
 
-// applyAWS carries out a step in AWS. Meanwhile the goroutine that reports unanswered calls may use the view and the memory
-// of the run.
+// applyAWS carries out a step in AWS. Until it returns, another goroutine, which reports unanswered calls, may use the view
+// and the memory of the run.
 func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.RequestedBy {

@@ -20,7 +20,7 @@ func desiredDigest(stack model.Stack, found finding.List) string {
 	}
 	if a := stack.Accelerator; a != nil {
 		own := *a
-		own.Rights = "" // ReferenceGrants of others are no edits of the stack
+		own.Rights = "" // a change of a ReferenceGrant is no edit of the stack
 		stack.Accelerator = &own
 	}
 	return checkpoint.Digest(stack, found.Sorted())

@@ -56,9 +56,9 @@ func (d *driftMemory) unplannedChanges(all []observed.OutsideChange) []observed.
 }
 
 // restoresDrift reports whether a step corrects one of the outside changes in foreign. alone reports that the stack matched
-// its desired state before. The plan then has no other steps, and any step for a changed kind of resource corrects drift.
-// Together with an edit, or with steps that an earlier run has left, only a step for the changed resource itself corrects
-// drift.
+// its desired state before these changes. The plan then has no other purpose, so any step for a changed kind of resource
+// corrects drift. Otherwise the plan also carries out an edit, or steps that an earlier run did not carry out. Then only a
+// step for the changed resource itself corrects drift.
 func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.OutsideChange) bool {
 	if s.IsRevocation {
 		return false // a step that withdraws a right is always carried out, even with --drift=report

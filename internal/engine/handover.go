@@ -78,9 +78,10 @@ func (r *observation) portTextOf(b model.Binding) string {
 	return cluster.ServicePortText(r.view, b.Namespace, b.Service, b.Port)
 }
 
-// blocksTakeOver reports whether the failure of a step prevents that the stack takes over a load balancer. Requests for the
-// missing rule would get status 503, although the rule of the Ingress still serves them. An invalid value, and a rule beyond
-// a quota, do not prevent the take-over, because they failed for the Ingress too.
+// blocksTakeOver reports whether the failure of a step prevents the stack from taking over the load balancer of another
+// stack, for example of an Ingress. After the take-over, requests for the missing rule would get status 503, although the
+// rule of the Ingress serves them now. An invalid value, or a rule beyond a quota, does not prevent the take-over, because
+// AWS refused it for the Ingress too.
 func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != failure.Invalid && !f.lacksCapacity() && !f.isKubernetesStep()
 }
@@ -113,7 +114,8 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 	if d.Stack.DryRun || found.CountErrors() == 0 {
 		return
 	}
-	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Kind != handover.TakeOverNotAllowed // an event ends TakeOverNotAllowed
+	// If only objects do not allow the take-over, their next event starts a run. No event reports a change in AWS.
+	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Kind != handover.TakeOverNotAllowed
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // a held stack carries out no step
 }

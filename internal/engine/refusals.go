@@ -113,7 +113,7 @@ func (s *refusals) beginRun(now time.Time) {
 func (s *refusals) endRun(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
-		// A budget may delay a step that is due for as long as the settle window.
+		// A step whose back-off is over may wait for a budget, for up to the settle window.
 		if r.lastRun < s.currentRun && (edited || !now.Before(r.dueAt.Add(max(backOff(r.failedStep, r.streak), durations.SettleWindow)))) {
 			delete(s.steps, k)
 			continue
@@ -132,8 +132,8 @@ func (s *refusals) endRun(edited bool, now time.Time) {
 }
 
 // lastFailure returns the failure because of which a step is not called now, and true. The failure is the step's last one,
-// or one of another step in its scope. It returns false if the step may be called. freed reports whether a step on which it
-// depends has just been carried out.
+// or one of another step in its scope. It returns false if the step may be called. freed reports whether another step, on
+// which the step depends, has just been carried out.
 func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
 	if now.IsZero() {
 		return FailedStep{}, false
@@ -263,8 +263,9 @@ func (c *scopeState) refill(sc scope, now time.Time) {
 }
 
 // delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over. The
-// reason is the shared back-off of a quota, or an exhausted budget of refused values. It is called before the plan is made.
-// Otherwise each plan would find only one such step, and steps of other namespaces after it would have to wait.
+// reason is the shared back-off of a quota, or an exhausted budget of refused values. It is called before the plan is made,
+// so that the plan leaves out all such steps. Otherwise only the first of them would be found while a plan is carried out,
+// and steps of other namespaces after it would have to wait.
 func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
@@ -378,8 +379,9 @@ func (s *refusals) evictFirstDue() {
 	delete(s.steps, first)
 }
 
-// noteSuccess forgets the refusals that a successful call disproves. These are the refusals of the step with any content,
-// and of its scopes. If the step deletes a resource, these are also refusals because of quotas for this kind of resource.
+// noteSuccess forgets the refusals that a successful call disproves: those of the step with any content, and those of its
+// closed scopes. A scope that only limits calls gets tokens back. If the step deletes a resource, the steps that were refused
+// because of a quota for this kind of resource become due now.
 func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 	delete(s.steps, k)
 	// If an existing rule was modified to become the desired rule, the desired rule need not be created any more. A refusal

@@ -179,9 +179,9 @@ func (r repeats) wasCreatedByReportedChange(id string) bool {
 	return false
 }
 
-// createdResourceExists reports whether a target group or load balancer that action do created before still exists; id is
-// its ARN. The properties that require a replacement cannot be changed after the creation. So AWS would show the same values
-// for another replacement.
+// createdResourceExists reports whether the target group or load balancer that action do created before still exists. id is
+// its ARN. do creates a replacement, because AWS cannot change a setting of the old resource. If AWS does not show the
+// desired value for the replacement, it would not show it for another replacement either.
 func createdResourceExists(do plan.Action, id string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:

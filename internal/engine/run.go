@@ -90,9 +90,9 @@ type Draft struct {
 	Have     observed.Stack
 	Plan     plan.Plan
 	Findings finding.List
-	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate, or an
-	// accelerator has an endpoint whose load balancer does not exist or failed. No Kubernetes event reports a change of that state, so the
-	// stack runs again later.
+	// MissingInAWS reports whether the plan has an error because of the state of AWS, such as a missing certificate, or
+	// whether an accelerator has an endpoint whose load balancer does not exist or failed. No Kubernetes event reports a
+	// change of that state, so the stack runs again later.
 	MissingInAWS bool
 	// TranslatedStack is the desired state before it was adapted to another stack that uses the same load balancer.
 	TranslatedStack model.Stack
@@ -368,7 +368,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	observed := observation{e: e, out: &out, view: v, mem: &mem, reservedStacks: &reserved}
 	run := run{execution: execution{observation: observed}, wasEdited: edited, editDelay: delay}
 	if edited {
-		run.forgetCheckpoints() // starts early: the checkpoint is removed while the run still reads from AWS
+		run.forgetCheckpoints() // begins here, so that the checkpoint is removed from the store while the run reads from AWS
 	}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {

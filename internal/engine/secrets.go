@@ -101,8 +101,8 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 	}
 }
 
-// noteAssumedSecrets stores the hashes that the plan assumes. If the plan is empty, it removes the hashes of listeners and
-// rules that do not exist any more.
+// noteAssumedSecrets stores the hashes of client secrets that AWS is assumed to have (plan.Plan.AssumedSecretHashes). If the
+// plan is empty, it removes the hashes of listeners and rules that do not exist any more.
 func (r *execution) noteAssumedSecrets(d Draft) {
 	if r.e.Secrets == nil {
 		return

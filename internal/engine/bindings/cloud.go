@@ -51,7 +51,7 @@ type TargetGroups interface {
 	// stack (group), from the cached tags. ok is false if the tags are not cached or the controller did not create the
 	// target group. It makes no call.
 	OwnerStack(arn string) (id model.StackID, group string, ok bool)
-	// Register registers at most MaxTargetsPerTargetGroup targets. It is idempotent. If the rate limiter does not admit the
+	// Register registers at most MaxTargetsPerCall targets. It is idempotent. If the rate limiter does not admit the
 	// call now, nothing is sent, and the error has a method RetryAfter with the time until it may be sent.
 	Register(ctx context.Context, arn string, priority CallPriority, targets []Target) error
 	// Deregister deregisters at most MaxTargetsPerCall targets, which must be values that TargetHealth returned. It is

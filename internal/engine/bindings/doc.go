@@ -10,8 +10,8 @@
 // namespace has any more.
 //
 // Some targets are registered and deregistered repeatedly, because an external actor keeps editing a selector or an
-// EndpointSlice, or because a pod alternates between ready and unready. After three registrations of the same target, its
-// next change is delayed, by 5, 10, 20 and at most 30 s. During the delay such targets are neither registered nor
+// EndpointSlice, or because a pod alternates between ready and unready. After the same target was registered again three
+// times, its next change is delayed, by 5, 10, 20 and at most 30 s. During the delay such targets are neither registered nor
 // deregistered, as long as their pods can serve requests. New targets are registered immediately.
 //
 // Only runs of a binding change the security group rules that the binding needs. While it is not known which rules a binding

@@ -19,7 +19,7 @@ type entry struct {
 	compareAgain bool
 	// activeRuns is the number of current runs.
 	activeRuns int
-	// lastRunNote is the number (moment.number) of the last note that recorded the begin or the end of a run.
+	// lastRunNote is the number (moment.number) of the last note that recorded the start or the end of a run.
 	lastRunNote int
 	// lastRunComplete reports whether the last run left nothing to do.
 	lastRunComplete bool

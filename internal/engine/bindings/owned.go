@@ -41,9 +41,9 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 }
 
 // targetsOfOthers returns the identities, in canonical form, of the endpoints of other bindings of this cluster with the
-// same target group. If leaving is false, it returns those of the bindings that share the target group with other clusters.
-// If leaving is true, binding b is being deleted, and the targets of all of these bindings count, because they take them
-// over. The view is not subscribed to these bindings, because they run themselves when they change.
+// same target group. If leaving is false, only the bindings that share the target group with other clusters count. If
+// leaving is true, binding b is being deleted, and all of these bindings count, because they take over its targets. The view
+// does not subscribe to these bindings, because a change of one of them starts a run of that binding.
 func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().CacheOnly()
 	out := map[string]bool{}

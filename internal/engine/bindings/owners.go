@@ -12,8 +12,9 @@ import (
 )
 
 // Owners returns the objects that also get the events of binding b: the objects of its stack that use its target group. They
-// are found by the tags of the target group, because users can write the labels of a binding. Only target groups that were
-// created for the namespace of the binding count, because any binding can name the ARN of any target group.
+// are found by the tags of the target group, because users can write the labels of a binding. A binding can name the ARN of
+// any target group. Therefore the result contains only objects in the namespace of the binding, and a Gateway only if the
+// target group was created for the Service of the binding.
 func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	if b == nil || b.Spec.TargetGroupARN == "" {
 		return nil

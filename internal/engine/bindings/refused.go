@@ -64,7 +64,7 @@ type refusedChange struct {
 }
 
 // refusalOf returns the error with which AWS refused the same change, if the back-off has not ended. Many bindings have rules
-// in one security group, and without it, the run of each of them would repeat the call.
+// in one security group. Without this check, the run of each of them would repeat the call.
 func (o *ruleOwner) refusalOf(c bindingplan.SecurityGroupChange, now time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -79,10 +79,11 @@ func (r ruleSyncer) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	return found, nil
 }
 
-// rulesOfAllBindings returns the rules that each binding needs. If leaving is true, binding self is left out. The view is
-// not subscribed to the bindings, because they run themselves when they change. A binding that is being deleted is included
-// until its finalizer is removed. The Services of bindings other than self are read only from the informer cache, so that a
-// run does not wait for the API server. If draft is true, a missing Service is treated as deleted immediately.
+// rulesOfAllBindings returns the rules that each binding needs. If leaving is true, binding self is left out. No view
+// subscribes to the bindings, because a change of one of them starts a run of that binding. A binding that is being deleted
+// is included until its finalizer is removed. The Services of bindings other than self are read only from the informer
+// cache, so that a run does not wait for the API server. If draft is true, a missing Service is treated as deleted
+// immediately.
 func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().CacheOnly()
 	var demands []targets.RuleDemand

@@ -91,10 +91,10 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 }
 
 // addMissingRules adds the rules of the bindings that have not run in this process. all has the rules of all bindings. It
-// returns the bindings that were added, and the bindings that have to run: those that need other rules than their last run
-// determined, and those whose rules are not completely known, because no rule is removed while rules are unknown. by is the
-// binding whose run calls this method, zero if no run calls it. In the first call, that run must compare all security
-// groups.
+// returns the bindings that were added, and the bindings that have to run. A binding has to run if it needs other rules than
+// its last run determined, or if its rules are not completely known: no rule is removed while rules are unknown. by is the
+// binding whose run calls this method; zero if no run calls it. After the first call of addMissingRules, the run of by
+// compares all security groups with AWS.
 func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -97,8 +97,9 @@ func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a binding
 	return s, err
 }
 
-// successors returns the other bindings of the namespace with the same target group. It returns none if the binding is
-// neither being deleted nor shares its target group, because then it does not deregister the targets of these bindings.
+// successors returns the other bindings of the namespace with the same target group. It returns none if the binding is not
+// being deleted and does not share its target group with other clusters, because then it does not deregister the targets of
+// these bindings.
 func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil

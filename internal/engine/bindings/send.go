@@ -71,7 +71,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 
 // removeFromRecord removes deregistered targets from the record of this cluster if several clusters share the target group.
 // Their addresses may soon belong to pods of another cluster. If the write fails, the run continues, because a later step may
-// write or delete the record; otherwise the run ends with the error.
+// write or delete the record. If no later step does, the run ends with the error.
 func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list []*observed.Target) {
 	r := f.Record
 	if !r.Shared {
@@ -89,8 +89,8 @@ func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list [
 }
 
 // register registers endpoints. If AWS refuses a call because of invalid targets, the endpoints are registered without the
-// targets that AWS names; if it names none, they are registered in smaller calls. It returns the refusals that the plan already
-// had and the new ones, and whether there are new ones (refused).
+// targets that AWS names; if AWS names none, they are registered in smaller calls. The result a has the refusals that were
+// known before and the new ones. refused reports whether there are new ones.
 func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan.Register) (a *bindingplan.RegistrationAttempt, refused bool) {
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("apply", start) }()

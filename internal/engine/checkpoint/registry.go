@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Registry has the checkpoint of each stack, which is a digest of the desired state that was applied completely. It also has a
-// hash of each client secret that was written to AWS. It is safe for concurrent use.
+// Registry has the checkpoint of each stack, which is a digest of the desired state that was applied completely. It also has
+// a hash of each client secret that was written to AWS. It is safe for concurrent use.
 type Registry struct {
 	mu           sync.Mutex
 	stackDigests map[model.StackID]string            // the digests of the desired states

@@ -68,8 +68,8 @@ func AcceleratorSetting(words string) string {
 	return ""
 }
 
-// withoutQuotes returns an AWS message without the quoted values in it. The name of a setting may be a part of a value, such as
-// "tag" of the load balancer name "staging".
+// withoutQuotes returns an AWS message without the quoted values in it. The name of a setting may be a part of a value, such
+// as "tag" of the load balancer name "staging".
 func withoutQuotes(message string) string { return quotedText.ReplaceAllString(message, "") }
 
 // loadBalancerSetting returns the setting of a new load balancer that an AWS message (in lower case) is about, and its value

@@ -35,7 +35,7 @@ type Value struct {
 	Why     string // the AWS message, in which the word "it" replaces the value
 }
 
-// Text returns the begin of a message about the refusal. of names the resource that has the value; "" if the field of the
+// Text returns the beginning of a message about the refusal. of names the resource that has the value; "" if the field of the
 // finding already names it.
 func (r Value) Text(of string) string {
 	switch {
