@@ -108,8 +108,8 @@ func servesGateways(g config.Gates) bool {
 }
 
 // acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. It includes Gateway only if
-// Gateways are not served: a served Gateway must be read together with its GatewayClass, because it would otherwise count as
-// an orphan.
+// Gateways are not served. If they are served, wantedGatewayKinds adds Gateway together with GatewayClass: a Gateway that is
+// read without its GatewayClass would count as an orphan.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
 	out := append([]cluster.Kind{cluster.KindReferenceGrant}, acceleratorFeature.kinds...)
 	if !servesGateways(g) {

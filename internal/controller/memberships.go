@@ -44,7 +44,7 @@ type RootObjects interface {
 
 // Load loads the memberships that the previous process has stored, and compares them with the objects that exist. It returns
 // the objects that have left a stack and do not exist any more. If it fails, Start repeats it and enqueues the stacks that
-// objects have left. Nothing is stored until then, because the stored text may be the only trace of a stack.
+// objects have left. Nothing is stored until then, because the stored text may be the only record of a stack.
 func (m *Memberships) Load(ctx context.Context, roots RootObjects) []cluster.Ref {
 	m.mu.Lock()
 	m.roots = roots
@@ -80,8 +80,8 @@ func (m *Memberships) load(ctx context.Context) (gone []cluster.Ref, existing []
 	return gone, existing
 }
 
-// Persist stores urgent changes (cluster.Memberships.HasUrgentChange). A run calls it before it continues. If the stored
-// memberships were not read or a write fails, Persist returns, and Start repeats that.
+// Persist stores urgent changes (cluster.Memberships.HasUrgentChange). A run calls it and waits for the result. If the stored
+// memberships were not read, or if a write fails, Persist returns. Start then repeats the read or the write.
 func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer cancel()

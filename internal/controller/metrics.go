@@ -134,7 +134,7 @@ func (m *Metrics) CountRequest(c Call) {
 	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Duration.Seconds())
 }
 
-// stageLabels are the values of the label reconcile_stage that existing dashboards use, by controller and phase of the engine.
+// stageLabels are the values of the label reconcile_stage that existing dashboards use, by controller and engine phase.
 var stageLabels = map[string]map[string]string{
 	model.Ingress.ControllerName(): {
 		"view": "fetch_ingress", "claim": "add_group_finalizer", "release": "remove_group_finalizer", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
@@ -150,7 +150,7 @@ var stageLabels = map[string]map[string]string{
 	},
 }
 
-// synthesizerLabels are the values of the label reconcile_stage that existing dashboards use, for steps on a kind of resource.
+// synthesizerLabels are the values of the label reconcile_stage that existing dashboards use, by kind of resource.
 var synthesizerLabels = map[plan.ResourceKind]string{
 	plan.SecurityGroup:    "*ec2.securityGroupSynthesizer",
 	plan.BackendGroup:     "*ec2.securityGroupSynthesizer",

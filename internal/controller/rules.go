@@ -13,10 +13,10 @@ import (
 
 // syncRulesPeriodically calls sync, which compares the security group rules of nodes and pods with AWS, after the start and
 // then once an hour. After a failure it calls sync again with back-off. The first comparison removes rules whose last
-// binding was deleted while no process ran. Later ones remove rules that AWS did not list before, or that an external actor
-// has added again: such a rule prevents the deletion of the shared security group, and no run of a binding removes it if its
-// bindings are deleted. syncRulesPeriodically waits until the cache is complete, because bindings that need rules are
-// missing in an incomplete cache.
+// binding was deleted while no process ran. Later comparisons remove rules that AWS did not list before, or that an external
+// actor has added again. Such a rule prevents the deletion of the shared security group, and after the deletion of its
+// bindings no run of a binding removes it. syncRulesPeriodically waits until the cache is complete, because bindings that
+// need rules are missing in an incomplete cache.
 func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping

@@ -67,8 +67,8 @@ var watchedKinds = []cluster.Kind{
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding,
 }
 
-// Run runs the controller. It returns when ctx ends and everything has stopped, or with the error that stopped it. The process
-// must end after that.
+// Run runs the controller. It returns when ctx ends and everything has stopped, or with the error that stopped the
+// controller. The process must end after that.
 func Run(ctx context.Context, s Setup) error {
 	// No limit on the client side: API Priority and Fairness of the API server limits requests.
 	s.REST.QPS = -1

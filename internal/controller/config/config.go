@@ -131,8 +131,8 @@ type Ingress struct {
 	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and wildcards in a rule. They are
 	// quotas of the AWS account.
 	ConditionValues, ConditionWildcards int
-	// ExactRegexHosts reports whether a rule that follows a redirect is kept if all hosts of the rule are regular
-	// expressions.
+	// ExactRegexHosts reports whether a redirect whose hosts are all regular expressions covers only later rules with the
+	// same hosts. If false, it counts as a redirect for all hosts, and the later rules that it covers are left out.
 	ExactRegexHosts bool
 	// WAFv2, WAFClassic and Shield enable the annotations for these AWS services.
 	WAFv2, WAFClassic, Shield bool
