@@ -23,10 +23,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// fightDetector remembers the last writes of each object. If this client is about to write the same content to the same
-// field again, another client has undone the last write. Without a limit, both clients would write as fast as the API server
-// answers. Therefore repeated writes of an object have an exponential back-off. As soon as one write of an object is
-// repeated, all its writes are also limited to writesPerMinute. If no write of an object is repeated, none of them is
+// fightDetector detects fights: this client and another client, such as a second controller, undo each other's writes to an
+// object again and again. It remembers the last writes of each object. If this client is about to write the same content to
+// the same field again, another client has undone the last write. Without a limit, both clients would write as fast as the
+// API server answers. Therefore repeated writes of an object have an exponential back-off. As soon as one write of an object
+// is repeated, all its writes are also limited to writesPerMinute. If no write of an object is repeated, none of them is
 // delayed.
 type fightDetector struct {
 	mu       sync.Mutex

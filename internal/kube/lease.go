@@ -113,8 +113,8 @@ func (l *Lease) Fence() error {
 	return nil
 }
 
-// Get implements resourcelock.Interface. If another process holds the lease, the fence closes immediately. This happens to a
-// holder whose lease was deleted: another process creates it again, and need not wait for a deadline.
+// Get implements resourcelock.Interface. If another process holds the lease, Fence returns an error from now on. This happens
+// if the Lease object was deleted: another process creates it again, and need not wait for a deadline.
 func (l *Lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
@@ -134,7 +134,8 @@ func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord)
 }
 
 // trackRenewal calls write, which stores the record r in the lease. If r names this process and the write succeeds, it
-// records the start of the call as the time of the renewal. If r releases the lease, the fence closes before the call.
+// records the start of the call as the time of the renewal. If r releases the lease, Fence returns an error already during
+// the call.
 func (l *Lease) trackRenewal(r resourcelock.LeaderElectionRecord, write func() error) error {
 	mine := r.HolderIdentity == l.Identity()
 	begun := l.clock.Now()

@@ -204,7 +204,7 @@ func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted 
 	}
 	mustCall, err = l.reserveCall(ref, now)
 	if !mustCall && err == nil {
-		l.storeAnswer(ref, lookupAnswer{at: now}) // all paths of a run get the same answer
+		l.storeAnswer(ref, lookupAnswer{at: now}) // so that a run gets the same answer each time
 	}
 	return nil, l.deletionCount, mustCall, err
 }

@@ -63,8 +63,8 @@ const (
 	// LongInterval is the interval of work that no change in Kubernetes triggers, such as the plans and the report in shadow
 	// mode and the check of the webhook certificate.
 	LongInterval = 10 * time.Minute
-	// LongestRepeatDelay is the maximum delay of a write that another client repeatedly undoes. A fight that was reported
-	// also lasts this much longer, so that it is not reported again if it resumes earlier.
+	// LongestRepeatDelay is the maximum delay of a write that another client repeatedly undoes. If an event has reported the
+	// repeated writes, they count as ended only this much later, so that no second event is written if they begin again.
 	LongestRepeatDelay = 15 * time.Minute
 	// MaxDelay is the maximum delay of a stack after repeated failures, the same as in the AWS Load Balancer Controller.
 	MaxDelay = 1000 * time.Second
