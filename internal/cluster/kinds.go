@@ -116,11 +116,11 @@ const (
 	RouteByParent Index = "parent"
 	// RouteByBackend lists routes under the BackendValue of each backend.
 	RouteByBackend Index = "backend"
-	// RouteByConfiguration lists routes under the name of each ListenerRuleConfiguration that their rules name. It is in the
-	// same namespace.
+	// RouteByConfiguration lists routes under the name of each ListenerRuleConfiguration that their rules name. A route can
+	// only name one of its own namespace.
 	RouteByConfiguration Index = "routeConfiguration"
 	// ConfigurationByDefaultTargetGroup lists LoadBalancerConfigurations under the name of their default
-	// TargetGroupConfiguration. It is in the same namespace.
+	// TargetGroupConfiguration, which is in the same namespace.
 	ConfigurationByDefaultTargetGroup Index = "defaultConfiguration"
 	// TargetConfigurationByReference lists TargetGroupConfigurations under the BackendValue of their targetReference.
 	TargetConfigurationByReference Index = "targetReference"

@@ -160,6 +160,6 @@ func NewScheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
-// sharedScheme returns the scheme of all stores and decoders. It is created only once, because that is slow. No types may be
-// added to it.
+// sharedScheme returns the scheme of all stores and decoders. It is created only once, because its creation is slow. No types
+// may be added to it.
 var sharedScheme = sync.OnceValues(NewScheme)

@@ -28,7 +28,7 @@ type LoadedObjects struct {
 	Skipped []string
 }
 
-// strictDecoder is created once, because that is slower than decoding a document.
+// strictDecoder is created once, because its creation takes longer than decoding a document.
 var strictDecoder = sync.OnceValues(func() (runtime.Decoder, error) {
 	scheme, err := sharedScheme()
 	if err != nil {

@@ -29,9 +29,9 @@ type ClassTexts struct {
 }
 
 // MassRemoval returns a finding about obj if its class selects another controller for at least minMassRemoval objects that
-// no user has edited. The class was then deleted and created again for another controller, or this process was started for
-// another class. The load balancers of the objects are kept, because new ones would have other DNS names. MassRemoval
-// returns nil if obj may be removed, for example because a user has edited its class.
+// no user has edited. The probable cause is a class that was deleted and created again for another controller, or a process
+// that was started for another class. The load balancers of the objects are kept, because new ones would have other DNS
+// names. MassRemoval returns nil if obj may be removed, for example because a user has edited its class.
 func MassRemoval(v *cluster.View, obj cluster.Object, c ControllerSelector, text ClassTexts) *finding.Finding {
 	if c.EditedByUser(obj) {
 		return nil

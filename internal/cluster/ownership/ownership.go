@@ -38,9 +38,10 @@ func FullStackID(v *cluster.View, id model.StackID) model.StackID {
 	return id
 }
 
-// Tenant returns the name of the tenant of a stack. Tenants share workers and calls to AWS equally. It is the namespace of the
-// stack. For an IngressGroup it has the namespaces of all members, so that a namespace gets no larger share with many
-// IngressGroups of its own, and none of the share of the others with an IngressGroup that it joins.
+// Tenant returns the name of the tenant of a stack. Tenants share workers and calls to AWS equally. The name is the namespace
+// of the stack, or for an IngressGroup the namespaces of all members. So all IngressGroups with members of only one namespace
+// are one tenant, and cannot get a larger share. A namespace that joins an IngressGroup of other namespaces uses nothing of
+// their own shares.
 func Tenant(v *cluster.View, id model.StackID) string {
 	if id.Namespace != "" {
 		return id.Namespace
