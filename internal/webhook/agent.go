@@ -35,8 +35,8 @@ const (
 // AgentConfigName is the name of the ALBTargetControlConfig that configures the agent.
 const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-config"
 
-// injectAgent adds the target control agent to a new pod if the pod or its namespace has the label of the agent, and if a
-// configuration of the agent exists.
+// injectAgent adds the target control agent, which is the sidecar of the ALB target optimizer, to a new pod. It does so if
+// the pod or its namespace has the label of the agent, and if a configuration of the agent exists.
 func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := r.decode(r.Object, pod); err != nil {

@@ -129,7 +129,8 @@ func refusalText(found finding.List, check string) string {
 }
 
 // warningTexts returns the texts of the errors for which no check denies an Ingress. Errors about Secrets are left out,
-// because the webhook does not read Secrets. Neither does it read AWS, whose value decides if members disagree.
+// because the webhook does not read Secrets. If members disagree on a setting, the value in AWS decides. The webhook does not
+// read AWS, so it adds this exception to the text.
 func warningTexts(found finding.List) []string {
 	var out []string
 	for _, f := range found {

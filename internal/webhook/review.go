@@ -64,8 +64,8 @@ type decodeError struct{ err error }
 // Error implements error.
 func (u decodeError) Error() string { return "the object cannot be decoded: " + u.err.Error() }
 
-// decode decodes raw, the proposed or the stored object of the request, into obj. The object gets the namespace of the request.
-// Its error is a decodeError.
+// decode decodes raw, the proposed or the stored object of the request, into obj. The object gets the namespace of the
+// request. An error is a decodeError.
 func (r Request) decode(raw json.RawMessage, obj metav1.Object) error {
 	if err := json.Unmarshal(raw, obj); err != nil {
 		return decodeError{err}

@@ -18,7 +18,7 @@ import (
 // controller can write while no webhook answers.
 const exemptionCondition = "not-by-the-controller"
 
-// currentUser returns the name under which the API server knows the user of this process.
+// currentUser returns the user name with which the API server authenticates this process.
 func (k *CertificateKeeper) currentUser(ctx context.Context) (string, error) {
 	out, err := k.SelfSubjectReviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package testdata has the golden files of admission. They are embedded for tests of other packages: Go keeps the result
-// of a test that opens files only until the files are written again, as in each new clone.
+// Package testdata has the golden files of admission. They are embedded for tests of other packages. If a test opened the
+// files instead, go test could not use its cached result in a new clone, where the files have new modification times.
 package testdata
 
 import "embed"
