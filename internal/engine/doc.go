@@ -37,7 +37,7 @@
 // If AWS does not show a change that was made three times, the change is repeated with back-off, 2 to 15 minutes, and
 // reported (repeats.go). No resource with the same content is created twice within a minute.
 //
-// If this process has not created a stack, it removes the last finalizer only if no resource of the stack is listed by reads
-// that were made at least 15 s after the start of the process. AWS may not show earlier what a previous process created just
-// before it ended (restart_settling.go).
+// A previous process may have created resources just before it ended, and AWS may not list them yet. Therefore the last
+// finalizer of a stack that this process has not created is removed only after reads that list no resource of the stack.
+// These reads are made at least 15 s after the first run of this process (restart_settling.go).
 package engine

@@ -84,8 +84,8 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Outs
 }
 
 // findDrift finds the steps of a plan that correct drift, reports them, and decides whether they are carried out. With
-// --drift=report they are not carried out. If the stack was edited, or an earlier run did not finish, the whole plan is
-// carried out.
+// --drift=report they are not carried out. There are two exceptions: if the stack was edited, the whole plan is carried out.
+// If an earlier run did not finish, only the steps that were reported before are not carried out.
 func (r *run) findDrift(d Draft) {
 	mode := r.e.Drift
 	if mode == IgnoreDrift {

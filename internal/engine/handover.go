@@ -78,10 +78,9 @@ func (r *observation) portTextOf(b model.Binding) string {
 	return cluster.ServicePortText(r.view, b.Namespace, b.Service, b.Port)
 }
 
-// blocksTakeOver reports whether the failure of a step prevents the stack from taking over the load balancer of another
-// stack, for example of an Ingress. After the take-over, requests for the missing rule would get status 503, although the
-// rule of the Ingress serves them now. An invalid value, or a rule beyond a quota, does not prevent the take-over, because
-// AWS refused it for the Ingress too.
+// blocksTakeOver reports whether the failure of a step prevents the stack from taking over the load balancer of an Ingress.
+// Without the missing rule, requests that the Ingress serves now would get status 503. An invalid value, or a rule beyond a
+// quota, does not prevent the take-over, because AWS refused it for the Ingress too.
 func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != failure.Invalid && !f.lacksCapacity() && !f.isKubernetesStep()
 }

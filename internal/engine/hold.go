@@ -52,7 +52,8 @@ func (h *heldPartMarker) loadBalancer() *model.LoadBalancer {
 // hold marks the part of the stack as held to which a refused step belongs, and reports whether this changes the stack. The
 // part is the rule of the step, the default action of a listener, or all rules and default actions that forward to a target
 // group that could not be created. If AWS refuses the tags of a shared resource that is to be created, hold removes the
-// tags. A part with refused values is held as invalid (model.HeldInvalid), any other part as refused (model.HeldRefused).
+// tags. A part with refused values is held as invalid (model.HeldInvalid), any other part as refused (model.HeldRefused). If
+// another name, a listener without the certificate, or a change in one call is sufficient, hold chooses that instead.
 func (h *heldPartMarker) hold(f FailedStep) bool {
 	if h.stack.LoadBalancer == nil {
 		return false
@@ -175,8 +176,8 @@ func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) boo
 	return changed
 }
 
-// leaveOutCertificate leaves a certificate out of a listener, because the removal of other certificates must not wait for
-// it. It reports whether the certificate was not left out before.
+// leaveOutCertificate leaves a refused certificate out of a listener, so that the removal of others does not wait. lacksRoom
+// reports whether a quota is the reason. The result reports whether the certificate was not left out before.
 func leaveOutCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
 	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.NoRoom, arn) {
 		return false

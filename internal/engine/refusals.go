@@ -264,8 +264,7 @@ func (c *scopeState) refill(sc scope, now time.Time) {
 
 // delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over. The
 // reason is the shared back-off of a quota, or an exhausted budget of refused values. It is called before the plan is made,
-// so that the plan leaves out all such steps. Otherwise only the first of them would be found while a plan is carried out,
-// and steps of other namespaces after it would have to wait.
+// so that the plan leaves out all such steps. Otherwise each plan would find one, and steps of other namespaces would wait.
 func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:

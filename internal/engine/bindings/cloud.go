@@ -95,8 +95,8 @@ type EndpointSecurityGroups interface {
 	// actor has changed rules of the controller since they were last read or written.
 	ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error)
 	// ChangeEndpointRules first authorizes and then revokes rules of one security group, each in one call. If the first call
-	// fails, the second is not made. If a call fails because the rules have changed since they were read (a rule to
-	// authorize exists, or a rule to revoke does not exist), the next read of the security group calls AWS, so that the next
+	// fails, the second is not made. A call fails if the rules have changed since they were read: a rule to authorize exists
+	// already, or a rule to revoke does not exist. The next read of the security group then calls AWS, so that the next
 	// attempt succeeds.
 	ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error
 }

@@ -93,8 +93,8 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 }
 
 // deregisterFromPreviousTargetGroup deregisters the targets of the binding from the target group that its spec named before.
-// waits reports whether the call was postponed. This must happen before targets are registered in the new target group,
-// because noteRegistered removes the previous target group from the memory.
+// waits reports whether the call was postponed. The method must be called before targets are registered in the new target
+// group, because noteRegistered removes the previous target group from the memory.
 func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.StoredBinding) && accountOf(old) == accountOf(f.StoredBinding) {

@@ -13,8 +13,7 @@ import (
 )
 
 // changeSecurityGroup changes the rules of one security group. If AWS refuses the call because of an invalid rule, or because
-// the quota of rules is reached, as many rules are added as AWS accepts, and no rule is removed before the rules that replace
-// it exist.
+// the quota of rules is reached, the change is carried out as far as AWS accepts it (groupChange).
 func (r ruleSyncer) changeSecurityGroup(ctx context.Context, c bindingplan.SecurityGroupChange) (changed bool, err error) {
 	p := groupChange{ruleSyncer: r, group: c.Group}
 	err = p.send(ctx, c.Authorize, c.Revoke)
@@ -42,7 +41,8 @@ func (r ruleSyncer) isRefusal(err error) bool {
 }
 
 // groupChange is a change of the rules of a security group that is carried out as far as AWS accepts it. It adds the rules
-// except invalid ones, and as many as the quota permits. It removes each old rule after the rules that replace it exist.
+// except invalid ones, and as many as the quota permits. It removes an old rule only after the rules that replace it exist.
+// The exception is replaceOneByOne, which needs the room of the old rule.
 type groupChange struct {
 	ruleSyncer
 	group   string
@@ -142,8 +142,8 @@ func (p *groupChange) missingFor(old model.IngressRule) []model.IngressRule {
 	})
 }
 
-// replaceOneByOne replaces old rules for which only one rule is missing. There is no room for it beside the old rule, so the
-// old rule is removed first, and is restored if the new rule cannot be added either.
+// replaceOneByOne replaces old rules for which only one new rule is missing. The quota leaves no room for the new rule beside
+// the old one. So the old rule is removed first, and is restored if the new rule cannot be added either.
 func (p *groupChange) replaceOneByOne(ctx context.Context) error {
 	for _, old := range slices.Clone(p.remaining) {
 		next := p.missingFor(old)
