@@ -95,8 +95,8 @@ func (c *Checkpoints) Start(ctx context.Context) error {
 	return err
 }
 
-// saveForLastRuns saves the checkpoints whenever a run requests it after the process has begun to stop. It returns when the
-// last run has ended, or when the time after which runs are cancelled is over. The manager releases the lease after that.
+// saveForLastRuns saves the checkpoints whenever a run requests a write after the process has begun to stop. It returns when
+// the last run has ended, or after durations.StopGrace, when runs are cancelled. The manager then releases the lease.
 func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
 	if c.ActiveRuns == nil {
 		return

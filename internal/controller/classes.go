@@ -153,7 +153,7 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 
 // withoutRepeatedClear returns patches without the patch that clears the status of a ListenerSet, if the status was cleared
 // less than durations.LongInterval ago. It also returns the time until the omitted patch may be written, or 0 if it has
-// omitted none. Another controller may restore the status each time.
+// omitted none. Without the limit, another controller that restores the status would cause endless writes.
 func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
 	if ref.Kind != cluster.KindListenerSet {
 		return patches, 0

@@ -189,7 +189,8 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 // kindFinder is a function that determines which of the kinds are installed.
 type kindFinder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
 
-// kindReader starts and stops reading kinds. kube.Source implements it.
+// kindReader starts and stops reading kinds, and then sends events for all objects of the kinds in again. kube.Source
+// implements it.
 type kindReader interface {
 	Installed(kind cluster.Kind) bool
 	StartKinds(ctx context.Context, kinds, again []cluster.Kind) error

@@ -62,7 +62,7 @@ func (k *persistedState) Prepare(ctx context.Context) []model.StackID {
 	return k.departedStacks(k.memberships.Load(ctx, k))
 }
 
-// departedStacks returns the stacks that objects have left.
+// departedStacks returns the stacks that the deleted objects in refs have left, if this process serves their kind.
 func (k *persistedState) departedStacks(refs []cluster.Ref) []model.StackID {
 	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), refs), func(id model.StackID) bool {
 		return !slices.Contains(k.rootKinds, ownership.RootKind(id.Kind)) // the previous process served a kind of stacks that this process does not serve

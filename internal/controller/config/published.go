@@ -60,8 +60,8 @@ type InheritedFlags struct {
 	// DifferingFlags are the flags for which the command line has another value than the controller. The command uses the
 	// value of the command line.
 	DifferingFlags []string
-	// UnavailableFlags are the flags of the controller that the command cannot inherit, as --NAME. This version does not
-	// have the flag, cannot parse its value, or the value contains an environment variable.
+	// UnavailableFlags are the flags of the controller that the command cannot inherit, as --NAME. The reason is that this
+	// version does not have the flag or cannot parse its value, or that the value contains an environment variable.
 	UnavailableFlags []string
 }
 

@@ -26,8 +26,8 @@ const runFailedMessage = "Reconciler error"
 
 // changedFailureSink is the log sink for the runs of an item. It logs the error of a run only if it differs from the error
 // of the previous run; repeated errors are logged at the debug level. It stores the values of the logger and adds them to
-// each line. It does not pass them to WithValues of LogSink, because that encodes them immediately, and most runs log
-// nothing.
+// each line. It does not pass them to WithValues of LogSink, because WithValues encodes the values immediately, although
+// most runs log nothing.
 type changedFailureSink[K comparable] struct {
 	logr.LogSink
 	items  *items[K]

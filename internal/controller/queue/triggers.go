@@ -50,8 +50,9 @@ type activeRun struct {
 	needsRepeat bool              // whether a change affects the item, or may do so; no more changes are then collected
 }
 
-// maxCollected is the maximum size of the changes that are collected for a run. After more changes, the run is repeated,
-// whatever it reads, because a tenant may edit large objects as long as the run waits for AWS.
+// maxCollected is the maximum size of the changes that are collected for a run. If there are more, they are discarded, and
+// the run is repeated in any case. The limit is necessary because a tenant may edit large objects while the run waits for
+// AWS.
 const maxCollected = 50_000
 
 // NewTriggers returns Triggers without recorded runs.
