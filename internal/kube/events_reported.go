@@ -106,8 +106,8 @@ func (h *eventHistory) rotateHour(at time.Time) {
 	}
 }
 
-// prune removes the records of events that the API server has deleted since, because they were not updated for
-// durations.EventRetention.
+// prune removes the records of events that were not updated for durations.EventRetention. The API server has deleted these
+// events.
 func (h *eventHistory) prune(at time.Time) {
 	for k, r := range h.records {
 		if at.Sub(r.last) >= durations.EventRetention {

@@ -20,9 +20,9 @@ import (
 
 // Lookups reads objects that other objects reference, such as Services, from the API server if the informers do not have
 // them. It also checks there whether the object that references them has changed. Both are necessary because each kind has
-// its own watch: an Ingress may arrive before a Service that was created earlier, and the deletion of a Service before an
-// earlier edit of the Ingress that referenced it. Without a lookup, an existing rule would answer 503 until the other event
-// arrives.
+// its own watch. An Ingress may arrive before a Service that was created earlier. The deletion of a Service may arrive before
+// an earlier edit that removed the reference from the Ingress. Without a lookup, an existing rule would answer 503 until the
+// other event arrives.
 type Lookups struct {
 	live    client.Reader
 	clock   clock.PassiveClock
