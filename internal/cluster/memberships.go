@@ -77,7 +77,8 @@ func (m *Memberships) RecordChange(old, new Object) {
 }
 
 // recordDeletion records that an object does not exist any more. An object that had its finalizer and was not being deleted
-// has not left its stack: it may be missing because the cluster was restored from a backup. The caller holds the lock.
+// has not left its stack: it may be missing because the cluster was restored from a backup. If it was being deleted, another
+// client has removed its finalizer, so it has left its stack. The caller holds the lock.
 func (m *Memberships) recordDeletion(ref Ref, old Object) {
 	for f, is := range m.byObject[ref] {
 		switch {

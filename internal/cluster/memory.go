@@ -122,9 +122,9 @@ func (m *Memory) objectsInNamespace(kind Kind, namespace string) []Object {
 	return out
 }
 
-// Watch calls notify after each change, in the order of the changes. The call is made before the write returns, unless
-// another goroutine is notifying watchers at that time: that goroutine then makes the call. old is nil for a new object, and
-// new is nil for a deleted object. notify may write to the store. stop ends the watch.
+// Watch calls notify after each change, in the order of the changes. The call is made before the write returns. If another
+// goroutine is notifying watchers at that time, that goroutine makes the call, possibly after the write has returned. old is
+// nil for a new object, and new is nil for a deleted object. notify may write to the store. stop ends the watch.
 func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

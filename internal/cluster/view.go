@@ -80,9 +80,9 @@ func (s StaleError) Error() string { return s.Ref.String() + " has changed since
 func (s StaleError) RetryAfter() time.Duration { return time.Second }
 
 // View reads from a Source, and subscribes to each object and query that it reads, also if they return nothing. An event
-// that changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading. A view that
-// Unsubscribed returns reads without subscribing. After the first error of the source, all reads return nothing. Callers
-// check Err after the last read.
+// that changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading. The views that
+// Unsubscribed and CacheOnly return read without subscribing. After the first error of the source, all reads return nothing.
+// Callers check Err after the last read.
 type View struct {
 	source      Source
 	refs        map[Ref]struct{} // refs and queries are nil in a view that does not subscribe
@@ -215,8 +215,8 @@ func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, nam
 }
 
 // Confirm sets the error of the view if one of the objects has changed in the API server. It must be called for the objects
-// that reference a missing object, before the missing object is reported: each kind has its own watch, so the deletion of an
-// object may arrive before the edit that removed a reference to it.
+// that reference a missing object, before the missing object is reported. Each kind has its own watch, so the deletion of an
+// object may arrive before an earlier edit that removed the reference to it.
 func (v *View) Confirm(objs ...Object) {
 	source, ok := v.source.(Confirmer)
 	if !ok {
