@@ -165,7 +165,7 @@ func translatedAnnotations(ing *networkingv1.Ingress) map[string]string {
 	return out
 }
 
-// hasClassAnnotation reports whether an Ingress has the annotation that alone determines its class.
+// hasClassAnnotation reports whether an Ingress has the deprecated annotation for its class (cluster.ClassAnnotation).
 func hasClassAnnotation(ing *networkingv1.Ingress) bool {
 	_, ok := ing.Annotations[cluster.ClassAnnotation]
 	return ok

@@ -62,7 +62,8 @@ func (b *bodyLimiter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "the body of the request cannot be read", http.StatusServiceUnavailable)
 		return
 	}
-	// After the deadline, net/http would treat an HTTP/1 connection as closed and would not send the answer.
+	// The read deadline is removed. If it passed before the answer is sent, net/http would treat an HTTP/1 connection as
+	// closed and would not send the answer.
 	_ = deadline.SetReadDeadline(time.Time{})
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	b.mux.ServeHTTP(w, req)

@@ -44,7 +44,7 @@ type Options struct {
 
 // Server is a TLS server that renews its certificate, and limits the resources that callers can use.
 type Server struct {
-	// Server registers the paths and their metrics. It is not started, because it has no read deadlines.
+	// Server registers the paths and their metrics. Its Start is not used, because it sets no read deadlines.
 	webhook.Server
 	certs   *certificateSelector
 	log     logr.Logger

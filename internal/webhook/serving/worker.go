@@ -26,8 +26,8 @@ type WorkerNumbers struct {
 	Random     webhook.Random
 }
 
-// Claim returns a worker number below webhook.WorkerCount that no other process has, and writes the next number into the
-// ConfigMap. The first number of a cluster is random.
+// Claim returns a worker number below webhook.WorkerCount, and writes the next number into the ConfigMap. The first number of
+// a cluster is random. Because the numbers are assigned in a cycle, no other running process has the same number.
 func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 	const limit = webhook.WorkerCount
 	for range 10 {
