@@ -127,8 +127,9 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// showSteps prints the plan of a stack with its findings and leaving members. repeated are the steps that were printed with
-// an earlier stack, because they change resources that load balancers share. unshown is the plan without the repeated steps.
+// showSteps prints the plan of a stack with its findings and with the members that leave the stack. repeated are the steps
+// that were printed with an earlier stack, because they change resources that load balancers share. unshown is the plan
+// without the repeated steps.
 func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
 	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)

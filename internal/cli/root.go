@@ -64,7 +64,8 @@ func Run(ctx context.Context, env output.Environment) int {
 	return output.ExitFailed
 }
 
-// checkedWriter records the first error of a write, because what writes text does not look at errors.
+// checkedWriter records the first error of a write, because the functions that print text ignore such errors. Run reports
+// the recorded error.
 type checkedWriter struct {
 	io.Writer
 	err error

@@ -42,8 +42,8 @@ func (s *callBudget) countCalls(now time.Time, total int64) {
 	}
 }
 
-// countRefresh records the number of calls of a refresh that ended at a time, and the number of calls that a page is
-// expected to make after the refresh.
+// countRefresh records the number of calls of a refresh that ended at the given time, and the number of calls that a page is
+// expected to make after this refresh.
 func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
 	s.withinBudgetAt = laterOf(s.withinBudgetAt, at).Add(refreshPause(refreshCalls+pageCalls, s.perMinute))
 	if pageCalls > 0 {

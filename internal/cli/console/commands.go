@@ -57,7 +57,7 @@ func flagArguments(f *pflag.Flag) (out []string) {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		values = list.GetSlice()
 	} else if f.Value.Type() == "stringToString" {
-		values[0] = strings.TrimSuffix(strings.TrimPrefix(values[0], "["), "]") // as pflag shows a map
+		values[0] = strings.TrimSuffix(strings.TrimPrefix(values[0], "["), "]") // pflag encloses a map in brackets
 	}
 	for _, v := range values {
 		out = append(out, fmt.Sprintf("--%s=%s", f.Name, v))

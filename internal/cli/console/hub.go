@@ -58,7 +58,7 @@ type stackPart struct {
 type pageState struct {
 	generation       int
 	refreshedAt      time.Time     // when the last refresh ended
-	untilNextRefresh time.Duration // from the time when the state was sent
+	untilNextRefresh time.Duration // counted from the time when the state is sent to a page
 	cluster          string
 	stackParts       []stackPart
 	changes          []change
@@ -75,7 +75,7 @@ type pageState struct {
 	callCounts []callCount
 }
 
-// callCount is the number of calls to AWS since the start of the console until a time, in total and by refreshes.
+// callCount is the number of calls to AWS from the start of the console until countedAt, in total and by refreshes.
 type callCount struct {
 	countedAt        time.Time
 	total, refreshes int64
@@ -142,8 +142,8 @@ func (h *hub) updateReports(change func(*reports)) {
 	}
 }
 
-// requestFullRefresh requests a full refresh. The refresh runs as soon as its calls, and the pageCalls calls that the page
-// will make after it, are within the budget.
+// requestFullRefresh requests a full refresh. pageCalls is the number of calls to AWS that the page will make after the
+// refresh. The refresh runs as soon as its own calls and these calls are within the budget.
 func (h *hub) requestFullRefresh(pageCalls int) {
 	select {
 	case h.fullRefreshRequests <- pageCalls:
@@ -263,7 +263,8 @@ func (h *hub) run(ctx context.Context) {
 			if refreshing || len(viewers) == 0 {
 				continue
 			}
-			if fullWanted && last != nil && untilNext() > 0 { // commands have made calls since the timer was set
+			// If commands have made calls to AWS since the timer was set, the refresh may have to wait longer.
+			if fullWanted && last != nil && untilNext() > 0 {
 				schedule()
 				continue
 			}

@@ -93,7 +93,7 @@ func (d *doctor) checkImportedCertificates(ctx context.Context) {
 func (d *doctor) checkSubnets(ctx context.Context) {
 	const area = "discovery"
 	warnedUnknownCluster := false
-	failed := "" // the last error; an error that both schemes have is reported once
+	failed := "" // the last reported error; if both schemes fail with the same error, it is reported only once
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
 		q := model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, false)
 		have, err := d.aws.Observe(ctx, model.StackID{Kind: model.Ingress, Namespace: "fulcrum", Name: "doctor"}, []model.Question{q})

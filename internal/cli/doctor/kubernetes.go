@@ -262,8 +262,8 @@ func (d *doctor) checkWebhooks(ctx context.Context) {
 	}
 }
 
-// webhookFault returns a problem of a webhook and its fix. fault is "" if the webhook has none. If the endpoints of its
-// Service cannot be read, it returns an error, and the fix for that.
+// webhookFault returns a problem of a webhook and its fix. fault is "" if the webhook has no problem. If the endpoints of
+// the Service of the webhook cannot be read, webhookFault returns an error, and fix is the fix for this error.
 func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
@@ -274,7 +274,7 @@ func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix s
 		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove the caBundle; the controller then writes a new one", nil
 	case now.After(expiry):
 		return "its CA expired at " + expiry.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate", nil
-	case now.Add(durations.CertificateLifetime / 52).After(expiry): // a week
+	case now.Add(durations.CertificateLifetime / 52).After(expiry): // less than a week is left
 		return "its CA expires at " + expiry.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate", nil
 	}
 	s := h.client.Service

@@ -224,7 +224,8 @@ func (readOnlyCloud) Apply(context.Context, model.StackID, plan.Step, plan.Known
 // Class implements engine.Cloud.
 func (readOnlyCloud) Class(error) failure.Class { return failure.Unknown }
 
-// Connect returns AWS, or the recording of --observed, and the ID of the VPC of the cluster.
+// Connect returns the source of the observed state, which is AWS or the recording that --observed names. It also returns the
+// ID of the VPC of the cluster.
 func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 	if d.ObservedFile != "" {
 		return d.loadRecording()
@@ -240,9 +241,9 @@ func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 	return aws, aws.VPC(), nil
 }
 
-// CloudConfig returns the configuration of the AWS client of a command. Unlike the client of the controller, it admits no
-// change. Because a user waits for the command, its deadlines are seconds, and it makes at most 3 attempts unless
-// --aws-max-retries has a value other than the default.
+// CloudConfig returns the configuration of the AWS client of a command. Unlike the client of the controller, the client of a
+// command admits no change in AWS. Because a user waits for the command, its timeouts are a few seconds, and it makes at
+// most 3 attempts unless --aws-max-retries has a value other than the default.
 func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc, err := CloudConfig(d.Config, d.Env)
 	cc.Fence = readOnlyFence
@@ -258,7 +259,7 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	return cc, err
 }
 
-// requestCounter counts the requests to AWS by env.CountRequest.
+// requestCounter calls env.CountRequest for each request to AWS.
 type requestCounter struct{ env output.Environment }
 
 // RecordCall implements sdk.CallRecorder.

@@ -68,7 +68,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 		(&offlineAWS{Facts: facts}).showFacts(notes)
 	}
 	if d.ClusterRead {
-		d.fileChanges = fileChanges // without a cluster the command is about all objects
+		d.fileChanges = fileChanges // without a cluster, all objects come from files, and the command is about all of them
 	}
 	for _, ref := range d.Named {
 		if off := acceleratorsOffReason(d.Config); ref.Kind == cluster.KindGlobalAccelerator && d.ClusterRead && off != "" {

@@ -40,7 +40,7 @@ func (m *migrateCommand) writeManifests(stdout io.Writer, r migrate.Result) ([]F
 			return nil, fmt.Errorf("namespace %q is not a valid name, so no directory is created for it", finding.TruncateValue(ns))
 		}
 	}
-	// ReferenceGrants come before the objects of all namespaces, but each namespace has one file.
+	// In objects, all ReferenceGrants come first. Each namespace has one file, so its objects must be adjacent.
 	slices.SortStableFunc(objects, func(a, b migrate.Object) int { return cmp.Compare(a.GetNamespace(), b.GetNamespace()) })
 	var out []File
 	for len(objects) > 0 {

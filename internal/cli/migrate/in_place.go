@@ -21,14 +21,14 @@ func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.S
 		return
 	}
 	if want.Adopts == nil {
-		return // other notes report what is wrong with the Gateway
+		return // the Gateway takes over no load balancer; other notes give the reason
 	}
 	for _, f := range handover.ObjectObstacles(want, g.IngressStack) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
 	differences := handover.Differences(want, g.IngressStack, nil, func(b model.Binding) string { return port(&b) })
 	if !slices.ContainsFunc(differences, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
-		return // there are no differences, or the Ingresses accept them
+		return // there are no differences, or annotations of the Ingresses accept them
 	}
 	gateway := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
 	d.Notes = append(d.Notes, Note{lost, gateway.String(), naming.AdoptAnnotation,

@@ -123,8 +123,8 @@ func (c commandLines) nextStepAfterWrite(dir string, inPlace bool) string {
 	return out
 }
 
-// releaseCommand returns the commands that take the members out of management. They delete Ingresses. They keep Services as
-// backends, without the annotation and class that select this controller.
+// releaseCommand returns the commands after which this controller no longer manages the members. The commands delete
+// Ingresses. Services remain as backends: the commands only remove the annotation and the class that select this controller.
 func (c commandLines) releaseCommand(out *Status) string {
 	var lines []string
 	names := map[string][]string{}

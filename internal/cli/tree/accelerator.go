@@ -401,8 +401,8 @@ func (s Stack) endpoints() (out []Endpoint) {
 	return out
 }
 
-// addAcceleratorTo adds the GlobalAccelerator of a stack to accelerators, for each of its endpoints. The keys of accelerators
-// are ARNs of load balancers.
+// addAcceleratorTo adds the GlobalAccelerator of a stack to the entry of accelerators for each endpoint of the
+// GlobalAccelerator. The keys of accelerators are ARNs of load balancers.
 func (s Stack) addAcceleratorTo(accelerators map[string][]output.Object) {
 	accelerator := output.Object{Kind: s.Kind, Namespace: s.stack.Namespace, Name: s.stack.Name}
 	for _, e := range s.endpoints() {

@@ -107,7 +107,8 @@ func (t *treeCommand) buildDocument(ctx context.Context, stdin io.Reader, notes 
 }
 
 // addAccelerators adds to each load balancer the GlobalAccelerators that have it as an endpoint. If the command line names a
-// GlobalAccelerator, it also calls add for the stacks of the load balancers that are its endpoints.
+// GlobalAccelerator, addAccelerators also calls add with the draft of each stack whose load balancer is an endpoint of that
+// GlobalAccelerator but is not in the scope of the command.
 func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, targets ClusterTargets, add func(engine.Draft) error) error {
 	if t.showEndpointLoadBalancers && slices.ContainsFunc(t.Named, func(r cluster.Ref) bool { return r.Kind == cluster.KindGlobalAccelerator }) {
 		endpointStacks := map[model.StackID]bool{}

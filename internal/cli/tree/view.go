@@ -18,8 +18,9 @@ import (
 type View struct {
 	treeCommand
 	current Snapshot
-	// stderr has the text that treeCommand writes to standard error. flagNotes are the last notes in it: about the flags of the
-	// controller, which are written only at the first call and when they have changed.
+	// stderr has the text that treeCommand writes to standard error during one call of Update: notes about the flags of the
+	// controller. treeCommand writes them only at the first call and when the flags have changed, so flagNotes keeps the
+	// last ones.
 	stderr    bytes.Buffer
 	flagNotes string
 }

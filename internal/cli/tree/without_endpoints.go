@@ -62,7 +62,7 @@ func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) strin
 				pods++
 			}
 		}
-		if pods > 0 { // none of them has an address
+		if pods > 0 { // the selector matches pods, but none of them has an address
 			return targets.NoReadyPodsFinding(svc, pods).Text()
 		}
 	}
