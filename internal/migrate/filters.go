@@ -109,9 +109,9 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out requestRewr
 	return out, ""
 }
 
-// replacementPrefix returns the prefix with which a URLRewrite filter must replace the prefix of match m to have the same
-// effect as the rewrite r, for all paths except those in except. ok is false if there is no such prefix. replacementPrefix
-// compares the filter and the rewrite for sample paths of each form that the match admits.
+// replacementPrefix returns a prefix for a URLRewrite filter. If the filter replaces the prefix of match m by this prefix,
+// it has the same effect as the rewrite r, except for the paths in except, which r does not change. ok is false if there is
+// no such prefix. replacementPrefix compares the filter and the rewrite for sample paths of each form that the match admits.
 func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
 	re, err := regexp.Compile(r.Regex)
 	literal, _, _ := strings.Cut(r.Replace, "$")

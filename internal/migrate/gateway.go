@@ -247,7 +247,7 @@ func (g configBuilder) setSecurityGroups(out *gwconfig.LoadBalancerConfiguration
 type portClients struct{ ranges, lists []string }
 
 // setClients sets the address ranges and prefix lists of the clients that rules admit. A Gateway admits the same clients on
-// all ports. If the ports differ in rules, it admits only the clients that each port admits, and setClients adds a note.
+// all ports. If the rules for the ports differ, setClients sets only the clients that every port admits, and adds a note.
 func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, rules []model.IngressRule) {
 	byPort := map[int32]*portClients{}
 	for _, l := range g.lb.Listeners {
@@ -307,8 +307,9 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 	}
 }
 
-// intersect returns the ranges of c and o that lie within a range of the other one, and the prefix lists that both have, or
-// that one has if the other one has the ranges open, which contain all addresses.
+// intersect returns the clients that both c and o admit. These are the ranges of each of them that lie within a range of the
+// other, and the prefix lists that both have. open are the ranges that contain all addresses. If c or o has all ranges of
+// open, it admits the prefix lists of the other too.
 func (c *portClients) intersect(o *portClients, open []string) *portClients {
 	within := func(ranges, others []string) []string {
 		return slices.DeleteFunc(slices.Clone(ranges), func(r string) bool {

@@ -14,9 +14,9 @@ import (
 // is below the default range of node ports in Kubernetes, 30000 to 32767.
 const firstNodePort, lastNodePort = 1, 1023
 
-// addPlaceholders adds values and objects to a store that the translation needs but whose content does not affect it: node
-// ports and labels of Namespaces, which the API server sets, and Secrets of OIDC clients, so that the real Secrets need not
-// be read. labels are the labels of these Secrets.
+// addPlaceholders adds values and objects to a store that the translation needs, but whose content does not affect the
+// result. It adds node ports and labels of Namespaces, which the API server would set. It also adds Secrets of OIDC clients,
+// so that the real Secrets need not be read. labels are the labels of these Secrets.
 func addPlaceholders(store *cluster.Memory, labels map[string]string) error {
 	number := int32(firstNodePort)
 	namespaces := map[string]bool{}

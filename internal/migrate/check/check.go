@@ -162,7 +162,7 @@ func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 	c.compareText(0, "customer-owned pool", a.CoIPPool, b.CoIPPool)
 	c.compareText(0, "IPAM pool", a.IPAMPool, b.IPAMPool)
 	c.compareText(0, "source NAT", cmp.Or(a.SourceNAT, equal.SettingOff), cmp.Or(b.SourceNAT, equal.SettingOff))
-	if a.PrivateLinkRules != "" && b.PrivateLinkRules != "" { // otherwise an existing value stays, or is not known
+	if a.PrivateLinkRules != "" && b.PrivateLinkRules != "" { // an unset value is not managed, so AWS keeps its value
 		c.compareText(0, "rules for AWS PrivateLink", a.PrivateLinkRules, b.PrivateLinkRules)
 	}
 	c.compareAttributes(0, a.Attributes, b.Attributes)

@@ -106,8 +106,8 @@ func (c *comparison) compareFrontends() {
 	}
 }
 
-// compareFrontendTargets compares the target groups to which the same port of the two network load balancers forwards; nil
-// means that it does not forward.
+// compareFrontendTargets compares the target groups to which the two network load balancers forward from the same port. A
+// target group is nil if its load balancer does not forward.
 func (c *comparison) compareFrontendTargets(port int32, a, b *model.TargetGroup) {
 	targetText := func(s Side, g *model.TargetGroup) string {
 		switch {

@@ -68,7 +68,7 @@ func hostsOf(rules []model.Rule) []string {
 	return v.list
 }
 
-// requestSpaceOf returns requests that distinguish all conditions of some rules.
+// requestSpaceOf returns values whose combinations are requests that distinguish all conditions of some rules.
 func requestSpaceOf(rules []model.Rule) *requestSpace {
 	s := &requestSpace{headers: map[string]*valueSet{}}
 	s.paths.add("/", "/other-path")

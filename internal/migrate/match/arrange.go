@@ -156,7 +156,8 @@ func (a *arranger) restoreExcluded(rules []Rule) {
 	}
 }
 
-// restoreToLaterRules adds copies of the rules after rule for the requests of match m, which rule excludes.
+// restoreToLaterRules adds copies of the rules that follow rule in the listener, for the requests of match m, which rule
+// excludes.
 func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) {
 	for rank := rule.rank + 1; rank < len(rules); rank++ {
 		later := rules[rank]
@@ -176,11 +177,12 @@ func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) 
 	}
 }
 
-// orderPairs adds a rule for the requests that match both rules of a pair whose order the Gateway API would reverse, or a
-// conflict if that is not possible.
+// orderPairs handles each pair of rules whose order the Gateway API would reverse. It lowers the precedence of the later
+// rule, adds a rule for the requests that match both, or records a conflict if neither is possible.
 func (a *arranger) orderPairs() {
 	rules := slices.Clone(a.rules)
-	for i, first := range slices.Backward(rules) { // from the last: lowerPrecedence can then extend an expression beyond those handled before
+	// Begin with the last rule, so that lowerPrecedence can make an expression longer than those of all later rules.
+	for i, first := range slices.Backward(rules) {
 		for _, then := range rules[i+1:] {
 			order := then.Compare(first.Match)
 			if first.Answer == then.Answer || first.RuleIndex == then.RuleIndex || order > 0 || then.IsDefault {
@@ -204,10 +206,10 @@ func (a *arranger) orderPairs() {
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxExpressionLength = 128
 
-// lowerPrecedence gives the rule then a lower precedence than the rule first, whose path is a regular expression for the same
-// host. It returns false if this is not possible. Regular expressions have the lowest precedence of all paths, and longer
-// ones precede shorter ones. Therefore lowerPrecedence lengthens the expression of first with parentheses, or replaces the
-// path of then by the shortest expression if then matches any path.
+// lowerPrecedence gives rule "then" a lower precedence than rule "first". Both are for the same host, and the path of first
+// is a regular expression. It returns false if this is not possible. Regular expressions have the lowest precedence of all
+// paths, and longer ones precede shorter ones. Therefore lowerPrecedence adds parentheses to the expression of first. If
+// then matches any path, it instead replaces the path of then by the shortest expression.
 func (a *arranger) lowerPrecedence(first, then *rankedRule) bool {
 	changed, path := first, first.Path
 	switch {
@@ -227,7 +229,7 @@ func (a *arranger) lowerPrecedence(first, then *rankedRule) bool {
 	return true
 }
 
-// hasEarlierAnswer reports whether a rule that precedes the rule then gives the same answer to the requests as rule.
+// hasEarlierAnswer reports whether a rule that precedes "then" gives the requests the same answer as rule.
 func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool {
 	return slices.ContainsFunc(a.rules, func(r *rankedRule) bool {
 		if r.Answer != rule.Answer || r.rank > then.rank || !r.answersAll(requests) {
