@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// The exit codes of compare are those of diff. If a resource only changes its state at another time than in AWS, this is not
-// a difference.
+// The exit codes of compare are those of the command diff. It is not a difference if a resource only changes its state at
+// another time than in AWS.
 const (
 	exitSame      = 0
 	exitDifferent = 1

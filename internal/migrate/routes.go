@@ -158,8 +158,8 @@ func replaceEmptyForwards(actions []model.Action) []model.Action {
 	return actions
 }
 
-// withExplicitPort returns a copy of the actions in which redirects to another protocol that keep the port name this port.
-// Without a port, the redirect filter of a route would use the default port of the protocol.
+// withExplicitPort returns a copy of the actions. In it, a redirect that sets the protocol but keeps the port of the request
+// names that port. Without a port, the redirect filter of a route would use the default port of the protocol.
 func withExplicitPort(actions []model.Action, l model.Listener) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {

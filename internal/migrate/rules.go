@@ -227,7 +227,7 @@ func (b *ruleBuilder) addRuleConfiguration() {
 	}
 	tags := b.tagsOf(b.routeMatch.listenerRule.Tags, migratedFromIngress(b.member))
 	if len(*tags) == 1 && len(b.config.Actions)+len(b.config.Conditions) == 0 {
-		return // the tag with the origin is no reason for a ListenerRuleConfiguration
+		return // the only tag is the one with the origin, which needs no ListenerRuleConfiguration
 	}
 	b.config.Tags = tags
 	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.ensureRuleConfig())}

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxRequests is the maximum number of requests that are tried for a port, and maxEvaluations the maximum number of rules
-// that are evaluated for these requests. Beyond one of them, ForEachRequest returns false.
+// maxRequests is the maximum number of requests that are tried for a port. maxEvaluations is the maximum number of rules
+// that are evaluated for these requests. If one of these limits is exceeded, ForEachRequest returns false.
 const (
 	maxRequests    = 200_000
 	maxEvaluations = 40_000_000

@@ -143,8 +143,8 @@ func (b *conditionReader) readHosts(c model.HostHeader) {
 	}
 }
 
-// readPaths sets the paths from a condition. A path that is followed by the pattern for all paths below it becomes one
-// prefix.
+// readPaths sets the paths from a condition. If a path is followed by the pattern for all paths below it, such as /a by
+// /a/*, both become one prefix.
 func (b *conditionReader) readPaths(c model.PathPattern) {
 	b.paths = nil
 	for _, expr := range c.Regex {
