@@ -39,7 +39,7 @@ func (rd *reader) actions(list []elbtypes.Action) []any {
 	return out
 }
 
-// redirectDefaults are the default values of a redirect, which keep parts of the request.
+// redirectDefaults are the default values of a redirect. Each of them is a placeholder for a part of the request.
 var redirectDefaults = map[string]any{
 	"Protocol": "#{protocol}", "Port": "#{port}", "Host": "#{host}", "Path": "/#{path}", "Query": "#{query}",
 }

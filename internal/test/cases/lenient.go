@@ -38,7 +38,8 @@ func seedTrustStore(r *harness.Harness) {
 	w.Partition(harness.Account, harness.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
 }
 
-// raiseConditionValues tells the controller about the higher quota that disableChecks sets.
+// raiseConditionValues sets the quota of condition values in the options of the controller to the value that disableChecks
+// sets in the emulator.
 func raiseConditionValues(o *ingress.Options) { o.Conditions.Values = 10 }
 
 // disableChecks disables checks that the recorded configurations would not pass: six values in the conditions of a

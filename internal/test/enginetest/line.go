@@ -44,8 +44,8 @@ func StacksOfKind(t testing.TB, f engine.Frontend, src cluster.Source, kind clus
 	return out
 }
 
-// RunStacks runs stacks of one kind with a fake FakeAWS without load balancers. It returns their first plans, and the final
-// status and events of the objects in src.
+// RunStacks runs stacks of one kind with a new FakeAWS, which has no load balancers. It returns their first plans, and the
+// final status and events of the objects in src.
 func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.StackID, opt plan.Options) (plans, status string) {
 	t.Helper()
 	if len(ids) == 0 {

@@ -125,8 +125,8 @@ type Harness struct {
 	api     roleBoundAPI // API server that enforces the roles of the controller
 	process *process
 	stop    func()
-	// recoveryTimes has, for each settleAndRecordRecovery that restarted the controller, how long the last process made
-	// changes.
+	// recoveryTimes has an entry for each call of settleAndRecordRecovery that restarted the controller: the time from the
+	// last start to the last change.
 	recoveryTimes []time.Duration
 }
 

@@ -103,8 +103,8 @@ func (q *dueQueue) remove(k itemKey) {
 	}
 }
 
-// backOff returns the wait after a further failure of an item. The wait doubles with each failure in a row, from 5 ms
-// to 1000 s, but is at most requested, unless that is 0.
+// backOff returns the wait after a further failure of an item. The wait doubles with each failure in a row, from 5 ms to
+// 1000 s. It is never longer than requested, unless requested is 0.
 func (q *dueQueue) backOff(k itemKey, requested time.Duration) time.Duration {
 	if q.failures == nil {
 		q.failures = map[itemKey]int{}

@@ -49,8 +49,8 @@ func (s *seeder) importCertificates(ctx context.Context) error {
 	return nil
 }
 
-// isLowARN reports whether the random part of an ARN is in the lower half of its range. Then the next ARN is probably
-// greater.
+// isLowARN reports whether the random part of an ARN is in the lower half of its range. After such an ARN, the next one is
+// probably greater.
 func isLowARN(arn string) bool {
 	const uuid = 36
 	return len(arn) > uuid && arn[len(arn)-uuid] < '8'

@@ -80,8 +80,8 @@ func (r *Harness) State() []string {
 	return out
 }
 
-// targetGroupPurpose returns the resource tag of a target group for a Service, and the name of another target group.
-// The names of target groups for Services depend on earlier health checks.
+// targetGroupPurpose returns the resource tag of a target group for a Service, because the names of such target groups
+// depend on earlier health checks. For any other target group it returns the name.
 func targetGroupPurpose(g *store.TargetGroup) string {
 	if of := g.Tags[naming.ResourceTag(model.Service)]; of != "" {
 		return of

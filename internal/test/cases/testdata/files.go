@@ -1,5 +1,6 @@
-// Package testdata has the recorded cases, NAME.yaml and NAME.json. They are embedded for tests of other packages: Go
-// keeps the result of a test that opens files only until the files are written again, as in each new clone.
+// Package testdata has the recorded cases, NAME.yaml and NAME.json. They are embedded for tests of other packages. If a test
+// opened the files, Go would run it again in each new clone, because its test cache compares opened files by path and
+// modification time.
 package testdata
 
 import "embed"
