@@ -1,8 +1,8 @@
 // Package agent replaces kubelet, the network plugin and kube-proxy on the nodes of a local world, as far as load
-// balancers depend on them: it registers the nodes, assigns addresses to pods (in AWS, too), runs a server for each
-// pod, and forwards node ports. kwok writes the status of nodes and pods.
+// balancers depend on them. It registers the nodes, assigns addresses to pods in Kubernetes and in AWS, runs a server for
+// each pod, and forwards node ports. kwok writes the status of nodes and pods.
 //
-// All its state is in the API server, so it can be restarted; the servers of the pods are down meanwhile.
+// All state of the agent is in the API server, so the agent can be restarted. Until it runs again, no pod responds.
 //
 // # Annotations of pods
 //

@@ -36,9 +36,9 @@ func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string
 // httpPorts are the ports of TCP listeners for which curl is suggested instead of nc.
 var httpPorts = []int{80, 443, 3000, 8000, 8080, 8443}
 
-// curlLines returns a shell command for each listener, as text. It is curl with a host and a path that match a rule, and
-// with the CA file if ca signed the certificate. It is nc for UDP, and for TCP on a port that is not in httpPorts. A last
-// line lists the hosts of other rules.
+// curlLines returns a shell command for each listener, as text. For UDP, and for TCP on a port that is not in httpPorts, the
+// command is nc. Otherwise it is curl with a host and a path that match a rule, and with the CA file if ca signed the
+// certificate. A last line lists the hosts of other rules.
 func curlLines(lb world.LoadBalancer, ca certificateAuthority) string {
 	var b strings.Builder
 	var others []string

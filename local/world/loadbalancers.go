@@ -133,8 +133,9 @@ type emulatedAccelerator struct {
 	} `json:"Entrances"`
 }
 
-// remappedEndpoint returns the host:port on this machine for a port of a load balancer node or accelerator, if it listens on
-// another port because the user may not open port. node is its loopback address. Otherwise remappedEndpoint returns false.
+// remappedEndpoint returns the host:port on this machine at which a node of a load balancer, or an accelerator, listens for
+// a port. node is its loopback address. It returns false if the listener has the same port on this machine. The port differs
+// if the user may not open it.
 func (w *World) remappedEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
 	served, err := w.emulatedLoadBalancers(ctx)
 	if err != nil {

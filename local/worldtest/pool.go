@@ -71,8 +71,9 @@ func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	return l.World
 }
 
-// Acquire returns a local world that is not in use and has the same options, or starts one. It compares the options that kind
-// contains, and sets PropagationDelay. Release returns the local world to the pool; Close ends it.
+// Acquire returns an unused local world of the pool with the same options, or starts one. It does not compare Binary,
+// BaseDir, KeepState, Timeout and Progress, and it sets PropagationDelay in the local world that it returns. Release returns
+// the local world to the pool; Close ends it.
 func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
 	opts.AdminController = opts.AdminController || TestsOtherController()
 	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
@@ -101,8 +102,8 @@ func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, e
 	return l, nil
 }
 
-// reserve returns an unused local world with the options key kind, and sets inUse. If there is none, it adds a PooledWorld
-// without a World, which the caller must start.
+// reserve returns an unused local world whose optionsKey is kind, and sets its field inUse. If there is none, it adds a
+// PooledWorld without a World, which the caller must start.
 func (p *Pool) reserve(kind string) *PooledWorld {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -128,8 +128,8 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Start starts a local world for a test, and closes it when the test ends. By default, Options.Processors is 1. The test
-// fails if AWS has denied a call of the controller.
+// Start starts a local world for a test, and closes it when the test ends. By default, Options.ProcessorsPerRole is 1. The
+// test fails if AWS has denied a call of the controller.
 func Start(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {
