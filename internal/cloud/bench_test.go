@@ -58,7 +58,7 @@ func newCloudWithFullInventory(n int) (*Cloud, []model.StackID) {
 			group, rule := fmt.Sprintf("tg-%d-%d", i, j), fmt.Sprintf("lb-%d/l/%d", i, j)
 			v.TargetGroups.Put(group, &inventory.TargetGroup{Seen: observed.TargetGroup{ARN: group, Tags: tags}, VPC: "vpc", ReadAt: now, TagsAt: now})
 			le.Rules[rule] = observed.Rule{ARN: rule, Actions: []model.Action{
-				model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: group}}}},
+				model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: group}}}},
 			}}
 		}
 		e := &inventory.LoadBalancer{Seen: observed.LoadBalancer{ARN: lb, VPC: "vpc", Tags: tags, SecurityGroups: []string{sg, "sg-backend"}},

@@ -87,10 +87,10 @@ func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 				Member: member, Conditions: []model.Condition{model.PathPattern{Regex: []string{"^/x[0-9]+"}}},
 				Transforms: []model.Transform{{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/x", Replace: "/y"}}}},
 				Actions: []model.Action{model.Forward{
-					Groups: []model.WeightedGroup{
-						{Group: model.GroupRef{ID: "api"}, Weight: aws.Int32(3)}, {Group: model.GroupRef{ID: "shop"}, Weight: aws.Int32(1)},
+					Groups: []model.WeightedTargetGroup{
+						{Group: model.TargetGroupRef{ID: "api"}, Weight: aws.Int32(3)}, {Group: model.TargetGroupRef{ID: "shop"}, Weight: aws.Int32(1)},
 					},
-					Stickiness: &model.GroupStickiness{Enabled: aws.Bool(true), Duration: aws.Int32(60)},
+					Stickiness: &model.TargetGroupStickiness{Enabled: aws.Bool(true), Duration: aws.Int32(60)},
 				}},
 			})
 		},

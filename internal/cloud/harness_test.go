@@ -284,7 +284,7 @@ func desiredStack(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 func forwardRule(member finding.Ref, path, service string) model.Rule {
 	return model.Rule{
 		Member: member, Conditions: []model.Condition{model.PathPattern{Values: []string{path}}},
-		Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: service}}}}},
+		Actions: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: service}}}}},
 	}
 }
 

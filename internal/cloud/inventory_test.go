@@ -212,7 +212,7 @@ func (x *changeGenerator) actions() []model.Action {
 	}
 	var f model.Forward
 	for range 1 + x.IntN(2) {
-		f.Groups = append(f.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: x.id("tg", 6)}})
+		f.Groups = append(f.Groups, model.WeightedTargetGroup{Group: model.TargetGroupRef{ARN: x.id("tg", 6)}})
 	}
 	return []model.Action{f}
 }

@@ -40,7 +40,7 @@ func withPort(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.S
 		id := fmt.Sprintf("%s:%d", nlbStack, port)
 		l := model.Listener{
 			Port: port, BaseProtocol: base, TLS: tls, Members: []finding.Ref{serviceRef}, DefaultOf: finding.Origin{Object: serviceRef},
-			Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}}},
+			Default: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: id}}}}},
 		}
 		g := model.TargetGroup{
 			ID: id, Name: fmt.Sprintf("k8s-shop-%d-%s", port, string(base)[:1+len(base)/4]), Type: model.IPTargets, Port: 8080, Protocol: base.String(), AddressType: model.IPv4,
@@ -120,8 +120,8 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 				next.ID, next.Name = "shop/next:80", "k8s-shop-next-80"
 				s.TargetGroups = append(s.TargetGroups, next)
 				s.LoadBalancer.Listeners[1].Default = []model.Action{model.Forward{
-					Groups:     []model.WeightedGroup{{Group: model.GroupRef{ID: s.TargetGroups[1].ID}, Weight: &one}, {Group: model.GroupRef{ID: next.ID}, Weight: &nine}},
-					Stickiness: &model.GroupStickiness{Enabled: &on},
+					Groups:     []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: s.TargetGroups[1].ID}, Weight: &one}, {Group: model.TargetGroupRef{ID: next.ID}, Weight: &nine}},
+					Stickiness: &model.TargetGroupStickiness{Enabled: &on},
 				}}
 			}
 		},

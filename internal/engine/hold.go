@@ -220,6 +220,6 @@ func memberDefaultMatcher(a plan.Address) func(model.Listener) bool {
 func forwardsTo(actions []model.Action, group string) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		f, ok := a.(model.Forward)
-		return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID == group })
+		return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedTargetGroup) bool { return g.Group.ID == group })
 	})
 }

@@ -182,10 +182,10 @@ func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 	u := newRepeatedStack()
 	for n, arn := range []string{"pods", "nodes", "pods again", "nodes again", "pods once more"} {
 		for weight := range int32(2) {
-			to := model.WeightedGroup{Group: model.GroupRef{ID: "web"}, Weight: &weight}
+			to := model.WeightedTargetGroup{Group: model.TargetGroupRef{ID: "web"}, Weight: &weight}
 			s := plan.Step{
 				ID: "modify rule/1", Verb: plan.Update, Address: plan.Address{Kind: plan.Rule, ID: "1"}, Rule: model.RuleKey{Port: 80},
-				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{to}}}},
+				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{to}}}},
 			}
 			p := plan.Plan{Steps: []plan.Step{s}, KnownIDs: plan.KnownIDs{plan.TargetGroupAddress("web"): arn}}
 			_, delayed, reported := u.repeatedSteps(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)

@@ -176,13 +176,13 @@ type Action interface{ action() }
 
 // Forward sends each request to one of several target groups, with a probability according to the weights.
 type Forward struct {
-	Groups     []WeightedGroup
-	Stickiness *GroupStickiness
+	Groups     []WeightedTargetGroup
+	Stickiness *TargetGroupStickiness
 }
 
 // ForwardedTargetGroups returns the target groups to which actions forward, with their weights; nil if no action forwards. AWS
 // accepts at most one forward, as the last action.
-func ForwardedTargetGroups(actions []Action) []WeightedGroup {
+func ForwardedTargetGroups(actions []Action) []WeightedTargetGroup {
 	for _, a := range actions {
 		if f, ok := a.(Forward); ok {
 			return f.Groups
@@ -193,12 +193,12 @@ func ForwardedTargetGroups(actions []Action) []WeightedGroup {
 
 // AreWeightsZero reports whether all target groups of a forward have weight 0.
 func (f Forward) AreWeightsZero() bool {
-	return !slices.ContainsFunc(f.Groups, func(g WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 })
+	return !slices.ContainsFunc(f.Groups, func(g WeightedTargetGroup) bool { return g.Weight == nil || *g.Weight > 0 })
 }
 
 // WithReplacedTargetGroups returns a copy of the actions in which each reference ref to a target group is replaced by
 // replace(ref).
-func WithReplacedTargetGroups(actions []Action, replace func(GroupRef) GroupRef) []Action {
+func WithReplacedTargetGroups(actions []Action, replace func(TargetGroupRef) TargetGroupRef) []Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
 		if f, ok := a.(Forward); ok {
@@ -212,23 +212,23 @@ func WithReplacedTargetGroups(actions []Action, replace func(GroupRef) GroupRef)
 	return out
 }
 
-// WeightedGroup is a target group of a forward action.
-type WeightedGroup struct {
-	Group GroupRef
+// WeightedTargetGroup is a target group of a forward action.
+type WeightedTargetGroup struct {
+	Group TargetGroupRef
 	// Weight is nil if no weight is set.
 	Weight *int32
 }
 
-// GroupRef is a reference to a target group. Exactly one field is set.
-type GroupRef struct {
+// TargetGroupRef is a reference to a target group. Exactly one field is set.
+type TargetGroupRef struct {
 	ID   string // id in the model of a target group of this stack
 	ARN  string // a target group of another owner, by ARN
 	Name string // a target group of another owner, by name; the plan resolves it to an ARN
 }
 
-// GroupStickiness is the target group stickiness of a forward: later requests of a client go to the same target group as its
+// TargetGroupStickiness is the target group stickiness of a forward: later requests of a client go to the same target group as its
 // first request.
-type GroupStickiness struct {
+type TargetGroupStickiness struct {
 	Enabled  *bool
 	Duration *int32 // seconds
 }

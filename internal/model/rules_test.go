@@ -16,7 +16,7 @@ func pathCondition(values ...string) model.Condition { return model.PathPattern{
 
 var (
 	redirectToHTTPS = model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}
-	forwardToWeb    = model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "web"}}}}
+	forwardToWeb    = model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "web"}}}}
 )
 
 func newRule(name string, then model.Action, conditions ...model.Condition) model.Rule {

@@ -36,7 +36,7 @@ func IsErrorResponse(actions []model.Action) bool {
 
 // ForwardsTo reports whether the actions forward to the target group with the given ARN, even with weight 0.
 func ForwardsTo(actions []model.Action, arn string) bool {
-	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ARN == arn })
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedTargetGroup) bool { return g.Group.ARN == arn })
 }
 
 // RefusedResponse is the response to requests for backends that the route may not reference. The Gateway API requires status

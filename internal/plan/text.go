@@ -112,7 +112,7 @@ func SecurityGroupsText(groups []SecurityGroupRef) string {
 }
 
 // TargetGroupNamesText returns the names of target groups, separated by "and".
-func TargetGroupNamesText(groups []model.GroupRef) string {
+func TargetGroupNamesText(groups []model.TargetGroupRef) string {
 	var out []string
 	for _, g := range groups {
 		out = append(out, equal.TargetGroupRefText(g))
@@ -121,7 +121,7 @@ func TargetGroupNamesText(groups []model.GroupRef) string {
 }
 
 // TargetGroupsText returns "target group" and the quoted names of target groups, separated by "or".
-func TargetGroupsText(groups []model.GroupRef) string {
+func TargetGroupsText(groups []model.TargetGroupRef) string {
 	out := "target group"
 	for i, g := range groups {
 		if i > 0 {

@@ -42,7 +42,7 @@ func DifferencesAfterCreation(do Action, arn string, have observed.Stack) (out [
 			return strings.Join(slices.DeleteFunc(slices.Clone(of), func(c string) bool { return slices.Contains(other, c) }), ", ")
 		}
 		differ("conditions", only(asked, has), only(has, asked))
-		if !equal.SameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveTargetGroupARN(have, g) }) {
+		if !equal.SameActions(do.Rule.Actions, shown.Actions, func(g model.TargetGroupRef) string { return liveTargetGroupARN(have, g) }) {
 			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withTargetGroupIDs(shown.Actions, have)))
 		}
 		var ask, show fields
@@ -85,7 +85,7 @@ func liveRule(have observed.Stack, arn string) (observed.Rule, bool) {
 }
 
 // liveTargetGroupARN returns the ARN of the target group that a forward action refers to; empty if it does not exist.
-func liveTargetGroupARN(have observed.Stack, g model.GroupRef) string {
+func liveTargetGroupARN(have observed.Stack, g model.TargetGroupRef) string {
 	switch {
 	case g.ARN != "":
 		return g.ARN
@@ -111,11 +111,11 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 // withTargetGroupIDs returns observed actions in which resource ids replace the ARNs of target groups. Desired actions have
 // resource ids too, so that the texts of both can be compared.
 func withTargetGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
-	return model.WithReplacedTargetGroups(actions, func(g model.GroupRef) model.GroupRef {
+	return model.WithReplacedTargetGroups(actions, func(g model.TargetGroupRef) model.TargetGroupRef {
 		at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.ARN && t.ResourceID != "" })
 		if at < 0 {
 			return g
 		}
-		return model.GroupRef{ID: have.TargetGroups[at].ResourceID}
+		return model.TargetGroupRef{ID: have.TargetGroups[at].ResourceID}
 	})
 }

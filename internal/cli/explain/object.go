@@ -302,7 +302,7 @@ func ownRulePredicate(s model.Stack, object finding.Ref) func(model.Rule) bool {
 		if r.Member == object || r.Origin.Object == object {
 			return true
 		}
-		return slices.ContainsFunc(model.ForwardedTargetGroups(r.Actions), func(g model.WeightedGroup) bool { return groups[g.Group.ID] })
+		return slices.ContainsFunc(model.ForwardedTargetGroups(r.Actions), func(g model.WeightedTargetGroup) bool { return groups[g.Group.ID] })
 	}
 }
 

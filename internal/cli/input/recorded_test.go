@@ -23,7 +23,7 @@ func TestRecordingPreservesConditionsAndActions(t *testing.T) {
 			},
 			Actions: []model.Action{
 				model.AuthOIDC{Issuer: "i", ClientID: "[redacted]", ClientSecret: "[redacted]"}, model.AuthCognito{Domain: "d"}, model.ValidateJWT{Issuer: "j"}, model.Redirect{Status: "HTTP_301"},
-				model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}, Weight: &weight}}, Stickiness: &model.GroupStickiness{Enabled: &enabled}},
+				model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "tg"}, Weight: &weight}}, Stickiness: &model.TargetGroupStickiness{Enabled: &enabled}},
 			},
 		}},
 	}}}}}

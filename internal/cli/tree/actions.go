@@ -19,7 +19,7 @@ func (c *Comparer) ActionsText(actions []model.Action) string {
 func (c *Comparer) SameActions(x, y []model.Action) bool {
 	ordered := func(actions []model.Action) string {
 		out := c.withTargetGroupIDs(actions)
-		slices.SortFunc(model.ForwardedTargetGroups(out), func(x, y model.WeightedGroup) int {
+		slices.SortFunc(model.ForwardedTargetGroups(out), func(x, y model.WeightedTargetGroup) int {
 			return cmp.Or(cmp.Compare(x.Group.ID, y.Group.ID), cmp.Compare(x.Group.ARN, y.Group.ARN), cmp.Compare(x.Group.Name, y.Group.Name))
 		})
 		return plan.ActionsText(out)
@@ -29,9 +29,9 @@ func (c *Comparer) SameActions(x, y []model.Action) bool {
 
 // withTargetGroupIDs returns a deep copy of actions that names the target groups of the stack by ID instead of ARN.
 func (c *Comparer) withTargetGroupIDs(actions []model.Action) []model.Action {
-	return model.WithReplacedTargetGroups(actions, func(g model.GroupRef) model.GroupRef {
+	return model.WithReplacedTargetGroups(actions, func(g model.TargetGroupRef) model.TargetGroupRef {
 		if id := c.targetGroupIDs[g.ARN]; id != "" {
-			return model.GroupRef{ID: id}
+			return model.TargetGroupRef{ID: id}
 		}
 		return g
 	})

@@ -141,10 +141,10 @@ func lookupID(known plan.KnownIDs, a plan.Address) (string, error) {
 
 // targetGroupARNs returns a function that finds the ARN of a target group to which an action forwards.
 func targetGroupARNs(known plan.KnownIDs) convert.TargetGroupARNFunc {
-	return func(r model.GroupRef) (string, error) { return targetGroupARN(r, known) }
+	return func(r model.TargetGroupRef) (string, error) { return targetGroupARN(r, known) }
 }
 
-func targetGroupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
+func targetGroupARN(r model.TargetGroupRef, known plan.KnownIDs) (string, error) {
 	switch {
 	case r.ARN != "":
 		return r.ARN, nil

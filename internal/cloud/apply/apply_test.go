@@ -10,7 +10,7 @@ import (
 )
 
 func TestForwardToMissingTargetGroupIsAConflict(t *testing.T) {
-	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, targetGroupARNs(nil))
+	_, err := convert.ActionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "missing"}}}}}, targetGroupARNs(nil))
 	if sdk.ClassOf(err) != failure.Conflict {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // TargetGroupARNFunc returns the ARN of the target group to which an action refers.
-type TargetGroupARNFunc func(model.GroupRef) (string, error)
+type TargetGroupARNFunc func(model.TargetGroupRef) (string, error)
 
 // ActionsToAWS converts the actions of a rule or a listener. It numbers them from 1 in the order of the list.
 func ActionsToAWS(actions []model.Action, arnOf TargetGroupARNFunc) ([]elbtypes.Action, error) {
@@ -188,15 +188,15 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 // only if there is no forward config.
 func forwardFromAWS(a elbtypes.Action) model.Forward {
 	if a.ForwardConfig == nil {
-		return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: aws.ToString(a.TargetGroupArn)}}}}
+		return model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: aws.ToString(a.TargetGroupArn)}}}}
 	}
 	var out model.Forward
 	for _, t := range a.ForwardConfig.TargetGroups {
-		out.Groups = append(out.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: aws.ToString(t.TargetGroupArn)}, Weight: t.Weight})
+		out.Groups = append(out.Groups, model.WeightedTargetGroup{Group: model.TargetGroupRef{ARN: aws.ToString(t.TargetGroupArn)}, Weight: t.Weight})
 	}
-	slices.SortStableFunc(out.Groups, func(x, y model.WeightedGroup) int { return strings.Compare(x.Group.ARN, y.Group.ARN) })
+	slices.SortStableFunc(out.Groups, func(x, y model.WeightedTargetGroup) int { return strings.Compare(x.Group.ARN, y.Group.ARN) })
 	if s := a.ForwardConfig.TargetGroupStickinessConfig; s != nil && (aws.ToBool(s.Enabled) || s.DurationSeconds != nil) {
-		out.Stickiness = &model.GroupStickiness{Enabled: s.Enabled, Duration: s.DurationSeconds}
+		out.Stickiness = &model.TargetGroupStickiness{Enabled: s.Enabled, Duration: s.DurationSeconds}
 	}
 	return out
 }

@@ -22,24 +22,24 @@ func TestActionsSurviveARoundTrip(t *testing.T) {
 		"redirect without the query": {desired: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
 		"fixed response":             {desired: model.FixedResponse{Status: "404", ContentType: "text/plain", Body: "no"}},
 		"forward to a group of the stack": {
-			desired:  model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "api"}}}},
-			wantBack: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-api"}}}},
+			desired:  model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "api"}}}},
+			wantBack: model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn-api"}}}},
 		},
 		"forward by weight": {
 			desired: model.Forward{
-				Groups: []model.WeightedGroup{
-					{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(0)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(9)},
+				Groups: []model.WeightedTargetGroup{
+					{Group: model.TargetGroupRef{ARN: "arn-a"}, Weight: aws.Int32(0)}, {Group: model.TargetGroupRef{ARN: "arn-b"}, Weight: aws.Int32(9)},
 				},
-				Stickiness: &model.GroupStickiness{Enabled: aws.Bool(true), Duration: aws.Int32(60)},
+				Stickiness: &model.TargetGroupStickiness{Enabled: aws.Bool(true), Duration: aws.Int32(60)},
 			},
 		},
 		"one of several groups without weight gets 1": {
-			desired:  model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
-			wantBack: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+			desired:  model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn-a"}}, {Group: model.TargetGroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+			wantBack: model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.TargetGroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
 		},
 		"stickiness that is off is none": {
-			desired:  model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}, Stickiness: &model.GroupStickiness{Enabled: aws.Bool(false)}},
-			wantBack: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}},
+			desired:  model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn-a"}}}, Stickiness: &model.TargetGroupStickiness{Enabled: aws.Bool(false)}},
+			wantBack: model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn-a"}}}},
 		},
 		"cognito": {desired: model.AuthCognito{
 			AuthCommon:  model.AuthCommon{OnUnauthenticated: "deny", Scope: "openid", SessionCookie: "c", SessionTimeout: 60, ExtraParams: map[string]string{"a": "b"}},
@@ -51,7 +51,7 @@ func TestActionsSurviveARoundTrip(t *testing.T) {
 		},
 		"jwt": {desired: model.ValidateJWT{JWKSEndpoint: "j", Issuer: "i", Claims: []model.JWTClaim{{Format: "string-array", Name: "n", Values: []string{"v"}}}}},
 	}
-	arnOf := func(r model.GroupRef) (string, error) {
+	arnOf := func(r model.TargetGroupRef) (string, error) {
 		if r.ID == "api" {
 			return "arn-api", nil
 		}
@@ -93,8 +93,8 @@ func TestActionsAreConvertedFromAWS(t *testing.T) {
 	})
 	want := []model.Action{
 		model.Redirect{Status: "HTTP_302"},
-		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(1)}}},
-		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-c"}}}},
+		model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.TargetGroupRef{ARN: "arn-b"}, Weight: aws.Int32(1)}}},
+		model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn-c"}}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

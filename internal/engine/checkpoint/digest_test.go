@@ -146,7 +146,7 @@ func BenchmarkDigest(b *testing.B) {
 		for i := range n {
 			l.Rules = append(l.Rules, model.Rule{
 				Conditions: []model.Condition{model.HostHeader{Values: []string{"a.example.com"}}, model.PathPattern{Values: []string{fmt.Sprint("/", i)}}},
-				Actions:    []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "shop/web-svc:80"}}}}},
+				Actions:    []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "shop/web-svc:80"}}}}},
 				Member:     finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}, Tags: map[string]string{"team": "shop", "stage": "test"},
 			})
 		}

@@ -65,7 +65,7 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 // text for users. Both are empty if all weights are 0.
 func (s Side) forwardAnswer(f model.Forward) (id, text string) {
 	total := int32(0)
-	weight := func(g model.WeightedGroup) int32 {
+	weight := func(g model.WeightedTargetGroup) int32 {
 		if g.Weight == nil || len(f.Groups) == 1 && *g.Weight > 0 {
 			return 1
 		}
@@ -106,7 +106,7 @@ func (s Side) forwardAnswer(f model.Forward) (id, text string) {
 
 // targetGroupKey returns a text that is the same for corresponding target groups of both sides: the Service and its port, or
 // the name of a target group of another owner.
-func (s Side) targetGroupKey(ref model.GroupRef) string {
+func (s Side) targetGroupKey(ref model.TargetGroupRef) string {
 	if ref.ID == "" {
 		name := ref.Name
 		if ref.ARN != "" {

@@ -370,13 +370,13 @@ func (c *comparison) compareTargetGroups() {
 	byKey := map[string][]*model.TargetGroup{}
 	for i := range c.ingressSide.TargetGroups {
 		g := &c.ingressSide.TargetGroups[i]
-		key := c.ingressSide.targetGroupKey(model.GroupRef{ID: g.ID})
+		key := c.ingressSide.targetGroupKey(model.TargetGroupRef{ID: g.ID})
 		byKey[key] = append(byKey[key], g)
 	}
 	seen := map[string]bool{}
 	for i := range c.gatewaySide.TargetGroups {
 		g := &c.gatewaySide.TargetGroups[i]
-		key := c.gatewaySide.targetGroupKey(model.GroupRef{ID: g.ID})
+		key := c.gatewaySide.targetGroupKey(model.TargetGroupRef{ID: g.ID})
 		if len(byKey[key]) == 0 {
 			continue // compareAnswers reports this difference
 		}

@@ -27,7 +27,7 @@ func sampleStack() model.Stack {
 	to := func(ids ...string) model.Forward {
 		var f model.Forward
 		for i, id := range ids {
-			f.Groups = append(f.Groups, model.WeightedGroup{Group: model.GroupRef{ID: id}, Weight: new(int32(10 * (i + 1)))})
+			f.Groups = append(f.Groups, model.WeightedTargetGroup{Group: model.TargetGroupRef{ID: id}, Weight: new(int32(10 * (i + 1)))})
 		}
 		return f
 	}
@@ -83,7 +83,7 @@ func TestEachChangeIsADifference(t *testing.T) {
 	action := func(n int, a ...model.Action) func(*model.Stack) {
 		return rule(n, func(r *model.Rule) { r.Actions = a })
 	}
-	web := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "web"}}}}
+	web := model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "web"}}}}
 	for name, tt := range map[string]struct {
 		change func(*model.Stack)
 		says   string
@@ -101,7 +101,7 @@ func TestEachChangeIsADifference(t *testing.T) {
 		"other weights":             {rule(4, func(r *model.Rule) { r.Actions[0].(model.Forward).Groups[0].Weight = new(int32(50)) }), "weight"},
 		"stickiness": {rule(4, func(r *model.Rule) {
 			f := r.Actions[0].(model.Forward)
-			f.Stickiness = &model.GroupStickiness{Enabled: new(true)}
+			f.Stickiness = &model.TargetGroupStickiness{Enabled: new(true)}
 			r.Actions[0] = f
 		}), "/both"},
 		"another redirect":           {action(5, model.Redirect{Host: "c.example.com", Status: "HTTP_301"}), "c.example.com"},

@@ -27,8 +27,8 @@ func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 			Type: model.Network, Name: "edge-nlb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsNamed{Refs: []string{"subnet-a"}}, Addresses: []string{"eipalloc-a"},
 			SecurityGroups: groups, Attributes: map[string]string{"zonal_shift.config.enabled": "true"}, Tags: map[string]string{"team": "a"},
 			Listeners: []model.Listener{
-				{Port: 80, BaseProtocol: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "80"}}}}}},
-				{Port: 443, BaseProtocol: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "443"}}}}}},
+				{Port: 80, BaseProtocol: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "80"}}}}}},
+				{Port: 443, BaseProtocol: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "443"}}}}}},
 			},
 		},
 		TargetGroups: []model.TargetGroup{albTargetGroup("443", 443, alb), albTargetGroup("80", 443, alb)},

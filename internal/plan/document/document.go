@@ -174,7 +174,7 @@ func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []te
 
 // targetGroupReference returns a reference to a target group of the document, or the ARN if the document does not have the
 // target group.
-func (d *Describer) targetGroupReference(r model.GroupRef) textOrReference {
+func (d *Describer) targetGroupReference(r model.TargetGroupRef) textOrReference {
 	if r.ID != "" {
 		return targetGroupARNReference(r.ID)
 	}

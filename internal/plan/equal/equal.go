@@ -40,7 +40,7 @@ func SortedUnique(in []string) []string {
 }
 
 // ARNResolver returns the ARN of the target group to which a reference refers; empty if the target group does not exist yet.
-type ARNResolver func(model.GroupRef) string
+type ARNResolver func(model.TargetGroupRef) string
 
 // SameActions reports whether the observed actions equal the desired actions.
 func SameActions(want, have []model.Action, arn ARNResolver) bool {
@@ -113,7 +113,7 @@ func WeightOrDefault(w *int32) int32 {
 
 // EffectiveWeight returns the weight of the target group with an index in a forward action. It is at least 1 for the only
 // target group, to which AWS sends all requests regardless of its weight.
-func EffectiveWeight(groups []model.WeightedGroup, i int) int32 {
+func EffectiveWeight(groups []model.WeightedTargetGroup, i int) int32 {
 	n := WeightOrDefault(groups[i].Weight)
 	if len(groups) == 1 {
 		n = max(n, 1)
@@ -126,7 +126,7 @@ func EffectiveWeight(groups []model.WeightedGroup, i int) int32 {
 // all requests, regardless of its weight.
 func sameForward(want, have model.Forward, arn ARNResolver) bool {
 	w, known := WeightsByARN(want, arn)
-	h, _ := WeightsByARN(have, func(g model.GroupRef) string { return g.ARN })
+	h, _ := WeightsByARN(have, func(g model.TargetGroupRef) string { return g.ARN })
 	if !known || len(w) != len(h) {
 		return false
 	}
@@ -150,15 +150,15 @@ func WeightsByARN(f model.Forward, arn ARNResolver) (out map[string]int32, known
 	return out, known
 }
 
-func sameStickiness(a, b *model.GroupStickiness) bool {
-	on := func(s *model.GroupStickiness) bool { return s != nil && s.Enabled != nil && *s.Enabled }
+func sameStickiness(a, b *model.TargetGroupStickiness) bool {
+	on := func(s *model.TargetGroupStickiness) bool { return s != nil && s.Enabled != nil && *s.Enabled }
 	if on(a) != on(b) {
 		return false
 	}
 	if !on(a) {
 		return true
 	}
-	d := func(s *model.GroupStickiness) int32 {
+	d := func(s *model.TargetGroupStickiness) int32 {
 		if s.Duration == nil {
 			return 0
 		}
@@ -328,4 +328,4 @@ func ForwardOf(as []model.Action) *model.Forward {
 }
 
 // TargetGroupRefText returns the id, name or ARN of a reference to a target group, whichever is set.
-func TargetGroupRefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }
+func TargetGroupRefText(r model.TargetGroupRef) string { return r.ID + r.Name + r.ARN }

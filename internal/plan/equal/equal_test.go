@@ -14,11 +14,11 @@ func TestForwardsWithTheSameSharesAreEqual(t *testing.T) {
 	forward := func(list ...share) model.Forward {
 		var f model.Forward
 		for _, s := range list {
-			f.Groups = append(f.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: s.arn}, Weight: &s.weight})
+			f.Groups = append(f.Groups, model.WeightedTargetGroup{Group: model.TargetGroupRef{ARN: s.arn}, Weight: &s.weight})
 		}
 		return f
 	}
-	arn := func(g model.GroupRef) string { return g.ARN }
+	arn := func(g model.TargetGroupRef) string { return g.ARN }
 	for name, c := range map[string]struct {
 		want, have model.Forward
 		same       bool

@@ -160,7 +160,7 @@ func (lr *Resolver) isShiftingTo(p resolved.Rule, o observed.Rule) bool {
 	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {
 		return false
 	}
-	return !slices.ContainsFunc(w.Groups, func(g model.WeightedGroup) bool {
-		return !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == lr.TargetGroupARN(g.Group) })
+	return !slices.ContainsFunc(w.Groups, func(g model.WeightedTargetGroup) bool {
+		return !slices.ContainsFunc(h.Groups, func(x model.WeightedTargetGroup) bool { return x.Group.ARN == lr.TargetGroupARN(g.Group) })
 	})
 }

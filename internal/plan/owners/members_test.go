@@ -18,7 +18,7 @@ func hostRule(host string, actions ...model.Action) model.Rule {
 }
 
 func forwardAction(arn string) model.Action {
-	return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}
+	return model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: arn}}}}
 }
 
 // TestHeldMemberKeepsOnlyItsRules checks that an existing rule is retained for a held member only if the rule belongs

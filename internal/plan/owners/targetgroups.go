@@ -40,7 +40,7 @@ func NewTargetGroups(d *draft.Draft) *TargetGroups {
 }
 
 // TargetGroupARN returns the ARN of the target group to which a forward action refers; empty if there is none yet.
-func (tg *TargetGroups) TargetGroupARN(r model.GroupRef) string {
+func (tg *TargetGroups) TargetGroupARN(r model.TargetGroupRef) string {
 	switch {
 	case r.ARN != "":
 		return r.ARN
@@ -53,9 +53,9 @@ func (tg *TargetGroups) TargetGroupARN(r model.GroupRef) string {
 // WithTargetGroupARNs returns the actions with ARNs in place of names of target groups, because the engine, which carries
 // out the steps, cannot look up names. A name without a known ARN is not replaced.
 func (tg *TargetGroups) WithTargetGroupARNs(actions []model.Action) []model.Action {
-	return model.WithReplacedTargetGroups(actions, func(g model.GroupRef) model.GroupRef {
+	return model.WithReplacedTargetGroups(actions, func(g model.TargetGroupRef) model.TargetGroupRef {
 		if arn := tg.TargetGroupARN(g); g.Name != "" && arn != "" {
-			return model.GroupRef{ARN: arn}
+			return model.TargetGroupRef{ARN: arn}
 		}
 		return g
 	})

@@ -21,7 +21,7 @@ func heldStack() model.Stack {
 	rule := func(path string, held model.Held) model.Rule {
 		return model.Rule{
 			Conditions: []model.Condition{model.PathPattern{Values: []string{path}}}, Held: held, Member: testMember,
-			Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "g1"}}}}},
+			Actions: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "g1"}}}}},
 		}
 	}
 	return model.Stack{
@@ -48,7 +48,7 @@ func heldStack() model.Stack {
 
 func heldObservedState() observed.Stack {
 	forward := func(arn string) []model.Action {
-		return []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}}
+		return []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: arn}}}}}
 	}
 	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TrustStores = map[string]string{"gone": ""}

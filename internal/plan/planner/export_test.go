@@ -14,6 +14,6 @@ func LiveTargetGroupARNs(want model.Stack, have observed.Stack, opt plan.Options
 }
 
 // TargetsDeadline returns how long a plan waits for the targets of target groups to become healthy.
-func TargetsDeadline(want model.Stack, have observed.Stack, opt plan.Options, groups []model.GroupRef) time.Duration {
+func TargetsDeadline(want model.Stack, have observed.Stack, opt plan.Options, groups []model.TargetGroupRef) time.Duration {
 	return newResolution(want, have, opt, plan.Memory{}).traffic.TargetsDeadline(groups)
 }

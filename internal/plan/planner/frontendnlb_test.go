@@ -26,7 +26,7 @@ func withFrontendNLB(s model.Stack, scheme model.Scheme, ports map[int32]int32) 
 	for _, p := range slices.Sorted(maps.Keys(ports)) {
 		id := naming.FrontendTargetGroupID(p)
 		l := model.Listener{Port: p, BaseProtocol: model.TCP, Members: []finding.Ref{testMember}, Default: []model.Action{
-			model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
+			model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: id}}}},
 		}}
 		s.FrontendNLB.Listeners = append(s.FrontendNLB.Listeners, l)
 		s.TargetGroups = append(s.TargetGroups, model.TargetGroup{

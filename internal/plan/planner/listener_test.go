@@ -13,7 +13,7 @@ import (
 )
 
 func TestStepsHaveARNsOfTargetGroupsGivenByName(t *testing.T) {
-	named := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{Name: "external"}}}}}
+	named := []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{Name: "external"}}}}}
 	rule := forwardRule("/a", "")
 	rule.Actions = named
 	want := stackWithRules(rule)
@@ -26,7 +26,7 @@ func TestStepsHaveARNsOfTargetGroupsGivenByName(t *testing.T) {
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
-	resolved := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn:external"}}}}}
+	resolved := []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn:external"}}}}}
 	seen := 0
 	for _, s := range p.Steps {
 		var got []model.Action
@@ -46,7 +46,7 @@ func TestStepsHaveARNsOfTargetGroupsGivenByName(t *testing.T) {
 	if seen != 2 {
 		t.Errorf("%d steps with actions, want a listener and a rule:\n%s", seen, stepIDsText(p))
 	}
-	if diff := cmp.Diff(model.GroupRef{Name: "external"}, named[0].(model.Forward).Groups[0].Group); diff != "" {
+	if diff := cmp.Diff(model.TargetGroupRef{Name: "external"}, named[0].(model.Forward).Groups[0].Group); diff != "" {
 		t.Errorf("the desired state was changed (-want +got):\n%s", diff)
 	}
 }

@@ -25,7 +25,7 @@ func stackListeningOn(ports map[string][]int32) model.Stack {
 			ref := memberOf(n)
 			rules[port] = []model.Rule{{
 				Conditions: []model.Condition{model.HostHeader{Values: []string{n + ".example.com"}}},
-				Actions:    []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: n + "/web-g0:80"}}}}},
+				Actions:    []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: n + "/web-g0:80"}}}}},
 				Member:     ref, Origin: finding.Origin{Object: ref, Field: fmt.Sprint(port)},
 			}}
 			all, owner[port] = append(all, port), n

@@ -47,7 +47,7 @@ func stackWithRules(rules ...model.Rule) model.Stack {
 func forwardRule(path, group string) model.Rule {
 	return model.Rule{
 		Conditions: []model.Condition{model.PathPattern{Values: []string{path}}},
-		Actions:    []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: group}}}}},
+		Actions:    []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: group}}}}},
 		Member:     testMember, Origin: finding.Origin{Object: testMember, Field: "spec.rules[0].http.paths[0]"},
 	}
 }

@@ -151,7 +151,7 @@ func (r memberMoves) recordArrivals() {
 // arrivalWait returns the wait until the load balancer has all listeners and healthy targets of a member; the zero Wait if
 // it already has them.
 func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
-	var pending []model.GroupRef
+	var pending []model.TargetGroupRef
 	for _, l := range r.lb.Listeners {
 		if !slices.Contains(l.Desired.Members, ref) {
 			continue
@@ -165,7 +165,7 @@ func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
 		}
 		for i, g := range to.Groups {
 			arn := r.traffic.TargetGroupARN(g.Group)
-			if !slices.ContainsFunc(live.Groups, func(h model.WeightedGroup) bool { return h.Group.ARN == arn }) {
+			if !slices.ContainsFunc(live.Groups, func(h model.WeightedTargetGroup) bool { return h.Group.ARN == arn }) {
 				return plan.Wait{For: fmt.Sprintf("the targets of port %d", l.Desired.Port)}
 			}
 			if equal.EffectiveWeight(to.Groups, i) > 0 && g.Group.ID != "" && !r.traffic.IsReady(arn) {

@@ -83,7 +83,7 @@ func TestDriftOfNetworkLoadBalancers(t *testing.T) {
 		}},
 		"the weight of a single target group": {desired: func(lb *model.LoadBalancer) {
 			f, n := lb.Listeners[0].Default[0].(model.Forward), int32(7)
-			lb.Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: f.Groups[0].Group, Weight: &n}}}}
+			lb.Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: f.Groups[0].Group, Weight: &n}}}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,8 +97,8 @@ func randomizeListener(r *rand.Rand, s *model.Stack, l *model.Listener) {
 	one, two := int32(r.IntN(3)), int32(1+r.IntN(3))
 	on := r.IntN(2) == 0
 	l.Default = []model.Action{model.Forward{
-		Groups:     []model.WeightedGroup{{Group: model.GroupRef{ID: l.DefaultTargetGroupID()}, Weight: &one}, {Group: model.GroupRef{ID: canary.ID}, Weight: &two}},
-		Stickiness: &model.GroupStickiness{Enabled: &on},
+		Groups:     []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: l.DefaultTargetGroupID()}, Weight: &one}, {Group: model.TargetGroupRef{ID: canary.ID}, Weight: &two}},
+		Stickiness: &model.TargetGroupStickiness{Enabled: &on},
 	}}
 }
 
@@ -128,7 +128,7 @@ func (r simulatedTargets) updateHealth(have *observed.Stack) {
 	for _, g := range have.TargetGroups {
 		attached := slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool {
 			return slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {
-				return slices.ContainsFunc(equal.ForwardOf(l.Default).Groups, func(w model.WeightedGroup) bool { return w.Group.ARN == g.ARN })
+				return slices.ContainsFunc(equal.ForwardOf(l.Default).Groups, func(w model.WeightedTargetGroup) bool { return w.Group.ARN == g.ARN })
 			})
 		})
 		var targets []*observed.Target

@@ -38,7 +38,7 @@ func networkStack(scheme model.Scheme, ports map[int32]model.BaseProtocol, certi
 		id := fmt.Sprintf("shop/web:%d", port)
 		l := model.Listener{
 			Port: port, BaseProtocol: base, Members: []finding.Ref{testMember}, DefaultOf: finding.Origin{Object: testMember},
-			Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}}},
+			Default: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: id}}}}},
 		}
 		if base == model.TCP && len(certificates) > 0 {
 			l.TLS = &model.TLS{Policy: "p", ALPN: "HTTP2Optional", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: certificates}}}
@@ -145,7 +145,7 @@ func TestHeldPortOfNetworkLoadBalancerIsNotChanged(t *testing.T) {
 	have = converge(t, want, have)
 	served := have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0].Default
 	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldInvalid
-	want.LoadBalancer.Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "shop/web:80"}}}}}
+	want.LoadBalancer.Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: "shop/web:80"}}}}}
 	have = converge(t, want, have)
 	if got := have.LiveLoadBalancer(model.LoadBalancerID).Listeners[0]; got.Port != 53 || !reflect.DeepEqual(got.Default, served) {
 		t.Fatalf("want port 53 as it was, got %+v", got)

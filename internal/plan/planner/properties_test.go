@@ -45,7 +45,7 @@ func randomDesired(r *rand.Rand) model.Stack {
 		for _, i := range r.Perm(len(testTargetGroupIDs))[:n] {
 			g := testTargetGroupIDs[i]
 			used[g] = true
-			w := model.WeightedGroup{Group: model.GroupRef{ID: g}}
+			w := model.WeightedTargetGroup{Group: model.TargetGroupRef{ID: g}}
 			if n > 1 {
 				x := int32(1 + r.IntN(3))
 				w.Weight = &x

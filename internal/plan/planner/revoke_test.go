@@ -34,7 +34,7 @@ func weightedForward(pairs ...any) []model.Action {
 	var f model.Forward
 	for i := 0; i < len(pairs); i += 2 {
 		w := int32(pairs[i+1].(int))
-		f.Groups = append(f.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: pairs[i].(string)}, Weight: &w})
+		f.Groups = append(f.Groups, model.WeightedTargetGroup{Group: model.TargetGroupRef{ARN: pairs[i].(string)}, Weight: &w})
 	}
 	return []model.Action{f}
 }

@@ -38,7 +38,7 @@ func (s sharedStackGenerator) randomRules(namespace string, most int) (out map[i
 		if slices.ContainsFunc(out[port], func(o model.Rule) bool { return equal.SameConditions(o.Conditions, cs) }) {
 			continue
 		}
-		var act model.Action = model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: fmt.Sprintf("%s/web-g%d:80", namespace, s.r.IntN(3))}}}}
+		var act model.Action = model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: fmt.Sprintf("%s/web-g%d:80", namespace, s.r.IntN(3))}}}}
 		if s.r.IntN(4) == 0 {
 			act = model.FixedResponse{Status: fmt.Sprint(400 + s.r.IntN(5))}
 		}

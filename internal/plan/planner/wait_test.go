@@ -126,7 +126,7 @@ func TestDeadlineDependsOnTheHealthCheck(t *testing.T) {
 	} {
 		want := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
 		want.TargetGroups[0].HealthCheck = c.check
-		if got := planner.TargetsDeadline(want, observed.Stack{Facts: testFacts()}, testOptions, []model.GroupRef{{ID: "g1"}}); got != c.want {
+		if got := planner.TargetsDeadline(want, observed.Stack{Facts: testFacts()}, testOptions, []model.TargetGroupRef{{ID: "g1"}}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

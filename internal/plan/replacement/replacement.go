@@ -162,14 +162,14 @@ func affectsServing(s plan.Step) bool {
 
 // unreadyTargetGroups returns the target groups of a new load balancer that have no healthy targets although the previous
 // load balancer has healthy targets in the corresponding target groups.
-func (p *Planner) unreadyTargetGroups(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
+func (p *Planner) unreadyTargetGroups(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.TargetGroupRef {
 	before := map[string][]string{}
 	equal.EachForwardedARN(old.Listeners, func(arn string) {
 		if id := p.LiveTargetGroupIDs[arn]; id != "" && !slices.Contains(before[id], arn) {
 			before[id] = append(before[id], arn)
 		}
 	})
-	var out []model.GroupRef
+	var out []model.TargetGroupRef
 	seen := map[string]bool{}
 	equal.EachForwardedARN(lb.Live.Listeners, func(arn string) {
 		id := p.LiveTargetGroupIDs[arn]
@@ -178,7 +178,7 @@ func (p *Planner) unreadyTargetGroups(lb *resolved.LoadBalancer, old *observed.L
 		}
 		seen[arn] = true
 		if !p.IsReady(arn) && p.HasServingTargetGroup(before[id]) {
-			out = append(out, model.GroupRef{ID: id})
+			out = append(out, model.TargetGroupRef{ID: id})
 		}
 	})
 	return out

@@ -62,11 +62,11 @@ func TestPairingEqualsComparisonOfAllPairs(t *testing.T) {
 			f := model.Forward{}
 			for range 1 + r.IntN(2) {
 				w := int32(r.IntN(3))
-				f.Groups = append(f.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: fmt.Sprint("arn", r.IntN(2))}, Weight: &w})
+				f.Groups = append(f.Groups, model.WeightedTargetGroup{Group: model.TargetGroupRef{ARN: fmt.Sprint("arn", r.IntN(2))}, Weight: &w})
 			}
 			if r.IntN(3) == 0 {
 				on := true
-				f.Stickiness = &model.GroupStickiness{Enabled: &on}
+				f.Stickiness = &model.TargetGroupStickiness{Enabled: &on}
 			}
 			return []model.Action{f}
 		}

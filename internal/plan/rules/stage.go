@@ -196,7 +196,7 @@ func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool)
 
 // ruleWait returns the wait of a rule for its targets. If the deadline has passed, it reports this and returns the zero
 // Wait.
-func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
+func (ro *Rollout) ruleWait(w *ruleChange, pending []model.TargetGroupRef) plan.Wait {
 	return ro.AwaitTargets(ruleWaitKey(ro.Listener, w), "healthy targets", pending, w.rule.Desired.Origin, affectedMembersOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port))
 }
 

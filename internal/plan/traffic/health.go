@@ -48,7 +48,7 @@ func (t *Traffic) reportIfHealthUnavailable(arn string) bool {
 
 // TargetsDeadline returns how long to wait for healthy targets in target groups: the time that their health checks need plus
 // a margin, at most durations.LongestWait.
-func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
+func (t *Traffic) TargetsDeadline(groups []model.TargetGroupRef) time.Duration {
 	deadline := time.Duration(0)
 	for _, g := range groups {
 		c := t.healthCheck(g)
@@ -61,7 +61,7 @@ func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 
 // healthCheck returns the desired health check of a target group. If the interval or the healthy threshold is not set there,
 // it is the current one, or 0 if it is unknown.
-func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
+func (t *Traffic) healthCheck(g model.TargetGroupRef) model.HealthCheck {
 	var c model.HealthCheck
 	if w := t.DesiredTargetGroups[g.ID]; w != nil {
 		c = w.HealthCheck
@@ -76,7 +76,7 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 // text "targets" or "healthy targets". After the deadline, AwaitTargets returns the zero Wait. It then adds a finding that
 // requests go to target groups without healthy targets. The object of the finding is that of the parameter of, or the first
 // of members if of is empty. what names the rule or default action that forwards the requests.
-func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
+func (t *Traffic) AwaitTargets(key, state string, groups []model.TargetGroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
 	deadline := t.TargetsDeadline(groups)
 	wait := t.NewWait(key, state+" in "+plan.TargetGroupNamesText(groups), deadline)
 	if wait.For != "" {
@@ -96,7 +96,7 @@ func (t *Traffic) AwaitTargets(key, state string, groups []model.GroupRef, of fi
 
 // PendingTargetGroups returns the target groups to which actions forward with an effective weight above 0, except those
 // whose ARNs are in live and those for which ready returns true.
-func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, ready func(arn string) bool) (out []model.GroupRef) {
+func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, ready func(arn string) bool) (out []model.TargetGroupRef) {
 	groups := model.ForwardedTargetGroups(actions)
 	for i, g := range groups {
 		if arn := t.TargetGroupARN(g.Group); equal.EffectiveWeight(groups, i) > 0 && !slices.Contains(live, arn) && !ready(arn) {
@@ -124,7 +124,7 @@ func (t *Traffic) health(arn string) observed.Health {
 
 // IsHealthReadDone reports whether the health of each target group has been read or cannot be read. Target groups that do not
 // exist yet are ignored. While the result is false, the health of other target groups need not be read.
-func (t *Traffic) IsHealthReadDone(groups []model.GroupRef) bool {
+func (t *Traffic) IsHealthReadDone(groups []model.TargetGroupRef) bool {
 	for _, g := range groups {
 		if arn := t.TargetGroupARN(g); arn != "" {
 			if _, asked := t.Have.Facts.Health[arn]; !asked && !t.reportIfHealthUnavailable(arn) {

@@ -15,7 +15,7 @@ import (
 
 // ForwardsToALB reports whether actions forward to a desired target group of type "alb".
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedTargetGroup) bool {
 		w := t.DesiredTargetGroups[g.Group.ID]
 		return w != nil && w.Type == model.ALBTargets
 	})

@@ -23,7 +23,7 @@ type Traffic struct{ *owners.TargetGroups }
 // desired actions, and have is the current actions. While a new target group is not ready and a current one has a healthy
 // target, Shift returns the current actions and attaches the new target group with weight 0, so that AWS checks its targets.
 // If the desired actions can be set immediately, it returns want and no target groups.
-func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
+func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.TargetGroupRef) {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
 		return want, nil
@@ -36,7 +36,7 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 			old = append(old, g.Group.ARN)
 		}
 	}
-	var fresh []model.WeightedGroup
+	var fresh []model.WeightedTargetGroup
 	for i, g := range w.Groups {
 		arn := t.TargetGroupARN(g.Group)
 		if arn != "" && carried[arn] || equal.EffectiveWeight(w.Groups, i) == 0 {
@@ -45,7 +45,7 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 		if !t.IsReady(arn) {
 			pending = append(pending, g.Group)
 		}
-		if arn == "" || !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == arn }) {
+		if arn == "" || !slices.ContainsFunc(h.Groups, func(x model.WeightedTargetGroup) bool { return x.Group.ARN == arn }) {
 			fresh = append(fresh, g)
 		}
 	}
@@ -60,11 +60,11 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	}
 	for i, g := range h.Groups {
 		n := equal.EffectiveWeight(h.Groups, i)
-		staged.Groups = append(staged.Groups, model.WeightedGroup{Group: g.Group, Weight: &n})
+		staged.Groups = append(staged.Groups, model.WeightedTargetGroup{Group: g.Group, Weight: &n})
 	}
 	for _, g := range fresh {
 		zero := int32(0)
-		staged.Groups = append(staged.Groups, model.WeightedGroup{Group: g.Group, Weight: &zero})
+		staged.Groups = append(staged.Groups, model.WeightedTargetGroup{Group: g.Group, Weight: &zero})
 	}
 	if len(fresh) == 0 {
 		staged.Groups = h.Groups
@@ -83,9 +83,9 @@ const (
 // shortestStickiness returns target group stickiness with the shortest duration, one second. AWS requires target group
 // stickiness in a forward action with several target groups if one of them has sticky sessions.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html
-func shortestStickiness() *model.GroupStickiness {
+func shortestStickiness() *model.TargetGroupStickiness {
 	on, second := true, int32(1)
-	return &model.GroupStickiness{Enabled: &on, Duration: &second}
+	return &model.TargetGroupStickiness{Enabled: &on, Duration: &second}
 }
 
 // stickinessOf reports whether a target group of the forward actions has sticky sessions, and whether such sessions use a
@@ -105,7 +105,7 @@ func (t *Traffic) stickinessOf(forwards ...*model.Forward) (any, application boo
 }
 
 // attributesOf returns the known desired and current attributes of a target group.
-func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
+func (t *Traffic) attributesOf(g model.TargetGroupRef) (out []map[string]string) {
 	if w := t.DesiredTargetGroups[g.ID]; w != nil {
 		out = append(out, w.Attributes)
 	}
@@ -126,7 +126,7 @@ func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
 // NeedsHTTPS reports whether actions forward to a target group of the stack with protocol version HTTP2 or GRPC. AWS accepts
 // such a target group only on HTTPS listeners, and only in a rule without other actions.
 func (t *Traffic) NeedsHTTPS(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedTargetGroup) bool {
 		version := ""
 		if w := t.DesiredTargetGroups[g.Group.ID]; w != nil {
 			version = w.ProtocolVersion
@@ -174,7 +174,7 @@ func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait)
 
 // defaultActionWait returns the wait of the desired default actions of a listener for the pending target groups. See
 // AwaitTargets for key and state.
-func (t *Traffic) defaultActionWait(key, state string, l *resolved.Listener, pending []model.GroupRef) plan.Wait {
+func (t *Traffic) defaultActionWait(key, state string, l *resolved.Listener, pending []model.TargetGroupRef) plan.Wait {
 	key = draft.WaitKey(key, fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions))
 	return t.AwaitTargets(key, state, pending, l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port))
 }

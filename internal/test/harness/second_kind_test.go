@@ -92,7 +92,7 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 	for _, p := range b.Ports {
 		l := model.Listener{Port: p.Number, Tags: b.ListenerTags(p), Members: []finding.Ref{ref}, DefaultOf: at}
 		l.Attributes, l.AttributesOf = b.ListenerAttributes(p)
-		l.Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: g.ID}}}}}
+		l.Default = []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: g.ID}}}}}
 		lb.Listeners = append(lb.Listeners, l)
 	}
 	of := ownership.NewMember(v, svc, id)

@@ -148,12 +148,12 @@ func (s *simulation) securityGroup(a plan.Address) *observed.SecurityGroup {
 }
 
 func (s *simulation) actionsWithARNs(as []model.Action) []model.Action {
-	return model.WithReplacedTargetGroups(as, func(g model.GroupRef) model.GroupRef {
+	return model.WithReplacedTargetGroups(as, func(g model.TargetGroupRef) model.TargetGroupRef {
 		switch {
 		case g.ID != "":
-			return model.GroupRef{ARN: s.id(plan.TargetGroupAddress(g.ID))}
+			return model.TargetGroupRef{ARN: s.id(plan.TargetGroupAddress(g.ID))}
 		case g.Name != "":
-			return model.GroupRef{ARN: s.have.Facts.TargetGroups[g.Name]}
+			return model.TargetGroupRef{ARN: s.have.Facts.TargetGroups[g.Name]}
 		}
 		return g
 	})

@@ -241,7 +241,7 @@ func (b frontendBuilder) addFrontendListener(out *model.LoadBalancer, p *fronten
 	}
 	id := naming.FrontendTargetGroupID(p.number)
 	l := model.Listener{Port: p.number, BaseProtocol: model.TCP, Tags: out.Tags, Default: []model.Action{
-		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
+		model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: id}}}},
 	}}
 	for _, m := range p.members {
 		l.Members = append(l.Members, m.Ref)

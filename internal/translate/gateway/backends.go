@@ -105,30 +105,30 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 
 // namedTargetGroup returns the target group that a backend of a route references by name. It reports a target group that
 // exceeds the maximum for the routes of the namespace, and returns false.
-func (t targetGroupBuilder) namedTargetGroup(ref gwv1.BackendRef, at finding.Origin) (model.GroupRef, bool) {
+func (t targetGroupBuilder) namedTargetGroup(ref gwv1.BackendRef, at finding.Origin) (model.TargetGroupRef, bool) {
 	if t.namedTargetGroups.Add(at.Object.Namespace, string(ref.Name)) {
-		return model.GroupRef{Name: string(ref.Name)}, true
+		return model.TargetGroupRef{Name: string(ref.Name)}, true
 	}
 	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.GatewayTooLarge, Blocks: finding.BlocksRule,
 		Message: fmt.Sprintf("the routes of namespace %q name more than %d target groups, which is the limit for a namespace; what exists in AWS stays unchanged, and a new rule or listener is not served", at.Object.Namespace, assemble.MaxNamedTargetGroups),
 		Fix:     "name fewer target groups, or use several Gateways",
 	})
-	return model.GroupRef{}, false
+	return model.TargetGroupRef{}, false
 }
 
 // weightedGroups returns the target groups of backends with their weights, and reports whether a weight is above 0. groups
-// has, by index of the backend, its target group; the element is the zero GroupRef if the backend cannot be used. A
+// has, by index of the backend, its target group; the element is the zero TargetGroupRef if the backend cannot be used. A
 // backend without a weight has weight 1. The weights of backends with the same target group add up, because AWS refuses an
 // action that names a target group twice. The maximum of AWS is 999. If a weight exceeds it, all weights are scaled down
 // in proportion, but no positive weight becomes 0.
-func weightedGroups(backends []gwv1.BackendRef, groups []model.GroupRef) (out []model.WeightedGroup, serving bool) {
+func weightedGroups(backends []gwv1.BackendRef, groups []model.TargetGroupRef) (out []model.WeightedTargetGroup, serving bool) {
 	const most = 999
 	weights := make([]int64, len(backends))
-	first := map[model.GroupRef]int{} // index of the first backend with the target group
+	first := map[model.TargetGroupRef]int{} // index of the first backend with the target group
 	greatest := int64(0)
 	for i, b := range backends {
-		if groups[i] == (model.GroupRef{}) {
+		if groups[i] == (model.TargetGroupRef{}) {
 			continue
 		}
 		at, known := first[groups[i]]
@@ -145,7 +145,7 @@ func weightedGroups(backends []gwv1.BackendRef, groups []model.GroupRef) (out []
 		if w > 0 && greatest > most {
 			w = max(1, w*most/greatest)
 		}
-		out = append(out, model.WeightedGroup{Group: groups[i], Weight: new(int32(w))})
+		out = append(out, model.WeightedTargetGroup{Group: groups[i], Weight: new(int32(w))})
 		serving = serving || w > 0
 	}
 	return out, serving

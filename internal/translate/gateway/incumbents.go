@@ -39,7 +39,7 @@ func (t observedRoutes) Serves(number int32, route finding.Ref, hosts []string) 
 // group outside the stack whose name is in named. For a target group of the stack, the name is not compared, because any
 // route can name it.
 func (t observedRoutes) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
-	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(w model.WeightedGroup) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(w model.WeightedTargetGroup) bool {
 		arn := w.Group.ARN
 		g, own := t.targetGroupsByARN()[arn]
 		return own && t.isCreatedFor(g, route) ||

@@ -115,7 +115,7 @@ func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) 
 		return model.Listener{}, false
 	}
 	if p.entry != nil && p.entry.TargetGroupStickiness != nil {
-		forward.Stickiness = &model.GroupStickiness{Enabled: p.entry.TargetGroupStickiness}
+		forward.Stickiness = &model.TargetGroupStickiness{Enabled: p.entry.TargetGroupStickiness}
 	}
 	l.Default = []model.Action{forward}
 	return l, true
@@ -126,7 +126,7 @@ func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) 
 // many.
 func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
-	groups := make([]model.GroupRef, len(refs))
+	groups := make([]model.TargetGroupRef, len(refs))
 	ref := t.routeRef(p.servedRoute)
 	for i, b := range refs {
 		at := finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[0].backendRefs[%d]", i)}
@@ -163,19 +163,19 @@ func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out
 
 // networkBackend returns the target group for one backend. ok is false if the backend cannot be used. held reports whether
 // the listener is held, because the target group cannot be built.
-func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.TargetGroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
 		a, ok, fault := t.serviceTarget(route.Object, ref, at)
 		if !ok {
-			return model.GroupRef{}, false, fault != 0
+			return model.TargetGroupRef{}, false, fault != 0
 		}
 		a.protocol, a.protocolFixed = t.targetProtocol(p, route)
 		if t.needsOwnTargetGroup(p, a) {
 			a.variant = a.protocol
 		}
 		handle, ok := targetGroupBuilder(t).requestTargetGroup(a)
-		return model.GroupRef{ID: handle}, ok, !ok
+		return model.TargetGroupRef{ID: handle}, ok, !ok
 	case targetGroupBackend:
 		group, ok := targetGroupBuilder(t).namedTargetGroup(ref, at)
 		return group, ok, !ok
@@ -183,7 +183,7 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 		return t.albTargetGroup(p, route.Object, ref, at)
 	default:
 		t.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("network load balancers cannot forward to backends of kind %q", finding.TruncateValue(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
-		return model.GroupRef{}, false, false
+		return model.TargetGroupRef{}, false, false
 	}
 }
 

@@ -22,18 +22,18 @@ import (
 // albTargetGroup returns the target group whose target is the application load balancer of another Gateway. held is true
 // until that load balancer exists, and while the GatewayClass of that Gateway does not exist. ok is false if the backend
 // cannot be used.
-func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.TargetGroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
 		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.TruncateValue(name)), "set port")
-		return model.GroupRef{}, false, false
+		return model.TargetGroupRef{}, false, false
 	}
 	if p.ListenPort().Protocol() != "TCP" {
 		reportInvalidBackendOn(t.translation, p.Number, at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards only from TCP listeners to application load balancers, and port %d is %s", p.Number, p.ListenPort().Protocol()), "use a TCPRoute and a TCP listener")
-		return model.GroupRef{}, false, false
+		return model.TargetGroupRef{}, false, false
 	}
 	if ok, fault := t.mayReference(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {
-		return model.GroupRef{}, false, fault != 0
+		return model.TargetGroupRef{}, false, fault != 0
 	}
 	gw, found := cluster.Get[*gwv1.Gateway](t.view, cluster.KindGateway, namespace, name)
 	if found && gw.DeletionTimestamp == nil && gatewayconfig.ClassOf(t.view, gw) == nil {
@@ -42,7 +42,7 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 			Message: fmt.Sprintf("GatewayClass %q of Gateway %q does not exist; port %d stays unchanged", finding.TruncateValue(string(gw.Spec.GatewayClassName)), namespace+"/"+finding.TruncateValue(name), p.Number),
 			Fix:     "create the class, or correct the name of the Gateway",
 		})
-		return model.GroupRef{}, false, true
+		return model.TargetGroupRef{}, false, true
 	}
 	if found {
 		kind, ours := gatewayconfig.StackKind(t.view, gw)
@@ -51,7 +51,7 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 	if !found {
 		t.view.Confirm(obj)
 		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.TruncateValue(name)), "create the Gateway, or correct the name")
-		return model.GroupRef{}, false, false
+		return model.TargetGroupRef{}, false, false
 	}
 	arn := albARN(gw)
 	if arn == "" {
@@ -60,12 +60,12 @@ func (t networkListenerBuilder) albTargetGroup(p *port, obj cluster.Object, ref 
 			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays unchanged until it has one", namespace+"/"+finding.TruncateValue(name), p.Number),
 			Fix:     "see why its condition Programmed is not True",
 		})
-		return model.GroupRef{}, false, true
+		return model.TargetGroupRef{}, false, true
 	}
 	backend := cluster.RefOf(gw)
 	key := assemble.TargetGroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
 	handle, ok := t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildALBTargetGroup(backend, int32(*ref.Port), arn, at) })
-	return model.GroupRef{ID: handle}, ok, !ok
+	return model.TargetGroupRef{ID: handle}, ok, !ok
 }
 
 // albARN returns the ARN of the application load balancer of a Gateway; "" if the load balancer is not active. The ARN is

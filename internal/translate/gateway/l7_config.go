@@ -33,7 +33,7 @@ type ruleConfig struct {
 	// response is the last action if that is a fixed response. stickiness applies if the last action is a forward, and
 	// redirectQuery if it is a redirect.
 	response      *model.FixedResponse
-	stickiness    *model.GroupStickiness
+	stickiness    *model.TargetGroupStickiness
 	hasRedirect   bool
 	redirectQuery *string
 	conditions    []gwconfig.Condition
@@ -101,7 +101,7 @@ func checkEntries(n int, what string) error {
 func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at finding.Origin) {
 	switch {
 	case a.Type == gwconfig.ActionForward && a.ForwardConfig != nil:
-		out.stickiness = &model.GroupStickiness{Enabled: new(false), Duration: new(int32(3600))}
+		out.stickiness = &model.TargetGroupStickiness{Enabled: new(false), Duration: new(int32(3600))}
 		if s := a.ForwardConfig.TargetGroupStickinessConfig; s != nil {
 			if s.Enabled != nil {
 				out.stickiness.Enabled = new(*s.Enabled)

@@ -192,7 +192,7 @@ func (b *ruleBuilder) redirectActions() ([]model.Action, []model.Transform, mode
 // held if a target group cannot be built.
 func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 	refs := b.input.rule.backends
-	groups := make([]model.GroupRef, len(refs))
+	groups := make([]model.TargetGroupRef, len(refs))
 	var out model.Forward
 	var held model.Held
 	for i, ref := range refs {
@@ -230,31 +230,31 @@ func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 }
 
 // backendTargetGroup returns the target group for one backend. ok is false if the backend cannot be used.
-func (b *ruleBuilder) backendTargetGroup(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
+func (b *ruleBuilder) backendTargetGroup(ref gwv1.BackendRef, at finding.Origin) (_ model.TargetGroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
 		a, ok, held := b.serviceTarget(b.attached.Routes[b.input.routeIndex].Object, ref, at)
 		if !ok {
-			return model.GroupRef{}, false, held
+			return model.TargetGroupRef{}, false, held
 		}
 		a.isHTTPS = b.port.TLS || b.input.rule.grpc && b.httpsRoutes[b.input.routeIndex]
 		if b.input.rule.grpc && a.isHTTPS && !b.port.TLS {
 			reportInvalidBackendOn(b.translation, b.port.Number, at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
-			return model.GroupRef{}, false, 0
+			return model.TargetGroupRef{}, false, 0
 		}
 		handle, ok := targetGroupBuilder{b.translation}.requestTargetGroup(a)
 		if !ok {
-			return model.GroupRef{}, false, model.HeldInvalid
+			return model.TargetGroupRef{}, false, model.HeldInvalid
 		}
-		return model.GroupRef{ID: handle}, true, 0
+		return model.TargetGroupRef{ID: handle}, true, 0
 	case targetGroupBackend:
 		group, ok := targetGroupBuilder{b.translation}.namedTargetGroup(ref, at)
 		if !ok {
-			return model.GroupRef{}, false, model.HeldInvalid
+			return model.TargetGroupRef{}, false, model.HeldInvalid
 		}
 		return group, true, 0
 	default:
 		b.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("application load balancers cannot forward to backends of kind %q", finding.TruncateValue(kind)), "name a Service, or a TargetGroupName")
-		return model.GroupRef{}, false, 0
+		return model.TargetGroupRef{}, false, 0
 	}
 }

@@ -62,7 +62,7 @@ func liveStackWithHost(host, id string, bindings ...observed.Binding) observed.S
 		LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{{
 			ARN: "listener", Port: 80, Rules: []observed.Rule{{
 				ARN: "rule", Conditions: []model.Condition{model.HostHeader{Values: []string{host}}},
-				Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}}}}},
+				Actions: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "tg"}}}}},
 			}},
 		}}}},
 		TargetGroups: []observed.TargetGroup{{ARN: "tg", ResourceID: id}},

@@ -126,7 +126,7 @@ func (t *translation) buildForward(m *member, a settings.Action, at finding.Orig
 	out := model.Forward{Stickiness: a.Stickiness}
 	ok = true
 	for _, target := range a.Targets {
-		ref := model.GroupRef{ARN: target.ARN, Name: target.Name}
+		ref := model.TargetGroupRef{ARN: target.ARN, Name: target.Name}
 		if target.Service == "" && !t.countNamedTargetGroup(m, cmp.Or(target.Name, target.ARN), at) {
 			ok = false
 			continue
@@ -153,9 +153,9 @@ func (t *translation) buildForward(m *member, a settings.Action, at finding.Orig
 				ok = false
 				continue
 			}
-			ref = model.GroupRef{ID: handle}
+			ref = model.TargetGroupRef{ID: handle}
 		}
-		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: target.Weight})
+		out.Groups = append(out.Groups, model.WeightedTargetGroup{Group: ref, Weight: target.Weight})
 	}
 	if ok && len(out.Groups) > 1 && out.AreWeightsZero() {
 		t.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 503"))

@@ -83,7 +83,7 @@ func (t retainedBuilder) responseRules(m *member) []model.Rule {
 
 // forwardsToStack reports whether actions forward to a target group of the stack.
 func forwardsToStack(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool { return g.Group.ID != "" })
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedTargetGroup) bool { return g.Group.ID != "" })
 }
 
 // retainLiveRule holds the existing rule for one path of a member, for which no new rule can be created. All such rules of a

@@ -132,7 +132,7 @@ func (t *untaggedRules) mayBeDefaultActionOfAdmitted(actions []model.Action) boo
 // forwardsToOwnTargetGroup reports whether actions forward to a target group of the stack. The tags of such a target group
 // show its owner.
 func (t *untaggedRules) forwardsToOwnTargetGroup(actions []model.Action) bool {
-	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedGroup) bool { return t.ownTargetGroups[g.Group.ARN] })
+	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedTargetGroup) bool { return t.ownTargetGroups[g.Group.ARN] })
 }
 
 // hasActionFor reports whether an Ingress has a backend with port use-annotation for the host and path of an existing rule.

@@ -30,7 +30,7 @@ func liveRules(idByHost map[string]string) observed.Stack {
 		out.TargetGroups = append(out.TargetGroups, observed.TargetGroup{ARN: "tg " + host, ResourceID: idByHost[host]})
 		l.Rules = append(l.Rules, observed.Rule{
 			ARN: "rule " + host, Priority: int32(i + 1), Conditions: []model.Condition{model.HostHeader{Values: []string{host}}},
-			Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg " + host}}}}},
+			Actions: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "tg " + host}}}}},
 		})
 	}
 	out.LoadBalancers = []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{l}}}
@@ -158,7 +158,7 @@ spec: {ingressClassName: alb, defaultBackend: {service: {name: web, port: {numbe
 		live := liveRules(nil)
 		if serving != "" {
 			live.TargetGroups = []observed.TargetGroup{{ARN: "tg", ResourceID: serving + "/web-web:80"}}
-			live.LoadBalancers[0].Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}}}}}
+			live.LoadBalancers[0].Listeners[0].Default = []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "tg"}}}}}
 		}
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, docs), edgeStackID, &live)
@@ -183,7 +183,7 @@ spec: {ingressClassName: alb, defaultBackend: {service: %s}}
 	}
 	const service, action, fault = `{name: web, port: {number: 80}}`, `{name: act, port: {name: use-annotation}}`, `, alb.ingress.kubernetes.io/scheme: public`
 	closed := []model.Action{model.FixedResponse{Status: "503", Body: "closed"}}
-	forward := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}}}}}
+	forward := []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "tg"}}}}}
 	for name, c := range map[string]struct {
 		docs string
 		live []model.Action

@@ -65,7 +65,7 @@ func liveStackServing(port int32, protocol string, names ...string) *observed.St
 	live := &observed.Stack{}
 	for _, name := range names {
 		live.TargetGroups = append(live.TargetGroups, observed.TargetGroup{ARN: "arn/" + name, ResourceID: name + "-web:80"})
-		l.Rules = append(l.Rules, observed.Rule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn/" + name}}}}}})
+		l.Rules = append(l.Rules, observed.Rule{Actions: []model.Action{model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ARN: "arn/" + name}}}}}})
 	}
 	live.LoadBalancers = []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Name: "live", Listeners: []observed.Listener{l}}}
 	return live

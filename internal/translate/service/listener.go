@@ -65,9 +65,9 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 		return model.Forward{}, false
 	}
 	own, ok := t.targetGroup(target{port: p, svc: p.owner.svc, servicePort: p.first, protocol: p.targetProtocol, at: p.at})
-	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: action.Value.BaseServiceWeight}}}
+	out := model.Forward{Groups: []model.WeightedTargetGroup{{Group: model.TargetGroupRef{ID: own}, Weight: action.Value.BaseServiceWeight}}}
 	if action.Value.Sticky != nil {
-		out.Stickiness = &model.GroupStickiness{Enabled: action.Value.Sticky}
+		out.Stickiness = &model.TargetGroupStickiness{Enabled: action.Value.Sticky}
 	}
 	if len(action.Value.Targets) > 0 && t.opt.NoWeightedTargetGroups {
 		t.holdListener(p, action.Origin.Field, finding.FeatureDisabled, "several target groups in one action are disabled", "ask the operator to enable feature gate WeightedTargetGroups, or remove the other target groups from the action")
@@ -76,7 +76,7 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 	for i, to := range action.Value.Targets {
 		ref, found := t.weightedTarget(p, to, finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, i)
 		ok = ok && found
-		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: new(to.Weight)})
+		out.Groups = append(out.Groups, model.WeightedTargetGroup{Group: ref, Weight: new(to.Weight)})
 	}
 	if ok && len(out.Groups) > 1 && out.AreWeightsZero() {
 		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, "new connections are closed"))
@@ -86,9 +86,9 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 
 // weightedTarget returns the target group for to, which is entry i of a weighted forward. It returns false, and holds the
 // listener, if the entry cannot be used.
-func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.GroupRef, bool) {
+func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.TargetGroupRef, bool) {
 	if to.ARN != "" {
-		return model.GroupRef{ARN: to.ARN}, true
+		return model.TargetGroupRef{ARN: to.ARN}, true
 	}
 	entry := fmt.Sprintf("targetGroups[%d]", i)
 	svc := p.owner.svc
@@ -96,14 +96,14 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 		other, ok := cluster.GetReferenced[*corev1.Service](t.view, svc, cluster.KindService, svc.Namespace, to.Service)
 		if !ok {
 			t.holdListener(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.TruncateValue(to.Service)), "create the Service, or correct serviceName")
-			return model.GroupRef{}, false
+			return model.TargetGroupRef{}, false
 		}
 		svc = other
 	}
 	found := assemble.ServicePort(svc, to.Port)
 	if found == nil {
 		t.holdListener(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, finding.TruncateValue(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
-		return model.GroupRef{}, false
+		return model.TargetGroupRef{}, false
 	}
 	a := target{port: p, svc: svc, servicePort: found, protocol: p.ListenPort().Protocol(), at: at}
 	if p.TLS {
@@ -115,7 +115,7 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 	if svc == p.owner.svc {
 		if found.Port == p.Number {
 			t.holdListener(p, at.Field, finding.AnnotationInvalid, entry+" names the port of the Service itself; set its weight with baseServiceWeight", "remove the entry")
-			return model.GroupRef{}, false
+			return model.TargetGroupRef{}, false
 		}
 		for _, own := range p.owner.ports {
 			if own.Number == found.Port {
@@ -126,7 +126,7 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 		a.protocol = string(model.TCPUDP)
 	}
 	id, ok := t.targetGroup(a)
-	return model.GroupRef{ID: id}, ok
+	return model.TargetGroupRef{ID: id}, ok
 }
 
 // target is a port of a Service to which a listener forwards.
@@ -154,7 +154,7 @@ func (t *translation) sharesTargetGroup(a target) bool {
 		return false
 	}
 	id := t.targetGroupID(a)
-	return slices.ContainsFunc(model.ForwardedTargetGroups(live.Default), func(to model.WeightedGroup) bool {
+	return slices.ContainsFunc(model.ForwardedTargetGroups(live.Default), func(to model.WeightedTargetGroup) bool {
 		return slices.ContainsFunc(t.Live.TargetGroups, func(g observed.TargetGroup) bool {
 			return g.ARN == to.Group.ARN && g.ResourceID == id && g.Protocol == string(model.TCPUDP)
 		})

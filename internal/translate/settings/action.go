@@ -16,7 +16,7 @@ import (
 type Action struct {
 	Direct     model.Action // Redirect or FixedResponse
 	Targets    []ActionTarget
-	Stickiness *model.GroupStickiness
+	Stickiness *model.TargetGroupStickiness
 }
 
 // ActionTarget is a target of a forward: a port of a Service in the namespace of the Ingress, or a target group that the
@@ -120,7 +120,7 @@ func parseForward(in actionJSON) (Action, error) {
 		return Action{}, errors.New("forwardConfig has no targetGroups")
 	}
 	if s := in.ForwardConfig.TargetGroupStickinessConfig; s != nil {
-		out.Stickiness = &model.GroupStickiness{Enabled: s.Enabled, Duration: s.DurationSeconds}
+		out.Stickiness = &model.TargetGroupStickiness{Enabled: s.Enabled, Duration: s.DurationSeconds}
 	}
 	return out, nil
 }

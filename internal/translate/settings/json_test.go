@@ -81,7 +81,7 @@ func TestActions(t *testing.T) {
 				{Service: "v1", Port: intstr.FromInt32(80), Weight: new(int32(90))},
 				{Service: "v2", Port: intstr.FromInt32(80), Weight: new(int32(10))},
 			},
-			Stickiness: &model.GroupStickiness{Enabled: new(true), Duration: new(int32(120))},
+			Stickiness: &model.TargetGroupStickiness{Enabled: new(true), Duration: new(int32(120))},
 		},
 		`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"a","targetGroupName":"n"}]}}`: {Targets: []ActionTarget{{ARN: "a"}}},
 		`{"type":"fixed-response","fixedResponseConfig":{"statusCode":200}}`:                                 nil,
