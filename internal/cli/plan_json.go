@@ -101,7 +101,7 @@ func (doc *PlanDocument) withoutRepeatedSteps(p plan.Plan) (unshown plan.Plan, r
 	unshown.Steps = nil
 	for _, s := range p.Steps {
 		switch {
-		case s.Address.Kind != plan.BackendGroup:
+		case s.Address.Kind != plan.BackendSecurityGroup:
 			unshown.Steps = append(unshown.Steps, s)
 		case doc.shared[s.ID]:
 			repeated = append(repeated, s.ID)

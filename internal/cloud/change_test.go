@@ -19,7 +19,7 @@ func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 			s.LoadBalancer.Listeners[0].Tags = map[string]string{"l": "1"}
 			s.LoadBalancer.Listeners[0].Rules[0].Tags = map[string]string{"r": "1"}
 			s.TargetGroups[0].Tags = map[string]string{"g": "1"}
-			g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+			g := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 			g.Group.Tags = map[string]string{"s": "1"}
 			s.LoadBalancer.SecurityGroups = g
 		},
@@ -33,16 +33,16 @@ func TestEveryChangeConvergesAndUpdatesTheInventory(t *testing.T) {
 			s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"public-a", "public-b"}}
 		},
 		"given groups": func(s *model.Stack) {
-			s.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"nodes-sg"}}
+			s.LoadBalancer.SecurityGroups = model.SecurityGroupsGiven{Refs: []string{"nodes-sg"}}
 		},
 		"backend group": func(s *model.Stack) {
-			g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+			g := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 			g.Backend = true
 			s.LoadBalancer.SecurityGroups = g
-			s.BackendGroup = model.BackendGroupUse{Needed: true, Tags: map[string]string{"d": "1"}}
+			s.BackendSecurityGroup = model.BackendSecurityGroupUse{Needed: true, Tags: map[string]string{"d": "1"}}
 		},
 		"sources": func(s *model.Stack) {
-			g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+			g := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 			g.Group.Ingress = []model.IngressRule{
 				{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 80, To: 80, CIDR: "2001:db8::/32"},
 			}

@@ -20,10 +20,10 @@ func fullStack() model.Stack {
 	return desiredStack(webStack, func(s *model.Stack) {
 		s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
 		s.TargetGroups[0].Attributes = map[string]string{"deregistration_delay.timeout_seconds": "10"}
-		g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+		g := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 		g.Backend = true
 		s.LoadBalancer.SecurityGroups = g
-		s.BackendGroup = model.BackendGroupUse{Needed: true}
+		s.BackendSecurityGroup = model.BackendSecurityGroupUse{Needed: true}
 	})
 }
 
@@ -37,7 +37,7 @@ func changedStack() model.Stack {
 	l := &s.LoadBalancer.Listeners[0]
 	l.Default = []model.Action{model.FixedResponse{Status: "503", ContentType: "text/plain"}}
 	l.Rules = []model.Rule{forwardRule(s.Members[0].Ref, "/new", "api"), l.Rules[1], l.Rules[0]}
-	g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	g := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 	g.Group.Ingress = g.Group.Ingress[:1]
 	s.LoadBalancer.SecurityGroups = g
 	return s

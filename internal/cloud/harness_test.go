@@ -263,7 +263,7 @@ func desiredStack(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 		ID: id, Members: []model.Member{{Ref: member, Claimed: true, Finalizer: "ingress.k8s.aws/resources"}},
 		LoadBalancer: &model.LoadBalancer{
 			Name: "k8s-" + id.Namespace + "-" + id.Name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
-			SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{
+			SecurityGroups: model.SecurityGroupsManaged{Group: model.SecurityGroup{
 				Name: "k8s-" + id.Namespace + "-" + id.Name + "-sg", Description: "managed",
 				Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}, {Protocol: "tcp", From: 80, To: 80, CIDR: "::/0"}},
 			}},

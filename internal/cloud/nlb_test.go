@@ -18,7 +18,7 @@ func desiredNLB(edit ...func(*model.Stack)) model.Stack {
 		ID: nlbStack, Members: []model.Member{{Ref: serviceRef, Claimed: true, Finalizer: "service.k8s.aws/resources"}},
 		LoadBalancer: &model.LoadBalancer{
 			Type: model.Network, Name: "k8s-shop-nlb", Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
-			SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "k8s-shop-nlb-sg", Description: "managed"}},
+			SecurityGroups: model.SecurityGroupsManaged{Group: model.SecurityGroup{Name: "k8s-shop-nlb-sg", Description: "managed"}},
 			Tags:           map[string]string{"team": "blue"},
 			Origins:        map[string]finding.Origin{"scheme": {Object: serviceRef}},
 		},
@@ -47,7 +47,7 @@ func withPort(port int32, base model.BaseProtocol, tls *model.TLS) func(*model.S
 			Members:     []finding.Ref{serviceRef},
 			HealthCheck: model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3},
 		}
-		managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+		managed := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 		protocols := map[model.BaseProtocol][]string{model.TCP: {"tcp"}, model.UDP: {"udp"}, model.TCPUDP: {"tcp", "udp"}}[base]
 		for _, p := range protocols {
 			managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: p, From: port, To: port, CIDR: "0.0.0.0/0"})
@@ -103,7 +103,7 @@ func TestNetworkLoadBalancerIsCreatedChangedAndDeleted(t *testing.T) {
 		},
 		"a rule for ICMP": func(*harness) func(*model.Stack) {
 			return func(s *model.Stack) {
-				managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+				managed := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 				managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: "0.0.0.0/0"},
 					model.IngressRule{Protocol: "icmpv6", From: 2, CIDR: "::/0"})
 				s.LoadBalancer.SecurityGroups = managed

@@ -124,7 +124,7 @@ func resourceNoun(k plan.ResourceKind) string {
 		return "target group"
 	case plan.Rule:
 		return "listener rule"
-	case plan.SecurityGroup, plan.BackendGroup:
+	case plan.SecurityGroup, plan.BackendSecurityGroup:
 		return "security group"
 	case plan.Binding:
 		return "TargetGroupBinding"

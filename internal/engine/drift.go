@@ -64,7 +64,7 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Outs
 		return false // a step that withdraws a right is always carried out, even with --drift=report
 	}
 	kind, id, known := s.Address.Kind, cmp.Or(p.KnownIDs[s.Address], s.Address.ID), s.Address.ID
-	if kind == plan.BackendGroup {
+	if kind == plan.BackendSecurityGroup {
 		kind = plan.SecurityGroup
 	}
 	if do, ok := s.Do.(plan.CreateRule); ok {

@@ -65,9 +65,9 @@ func desiredRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (e
 			rule.From = append(rule.From, elbv2.NetworkingPeer{IPBlock: &elbv2.IPBlock{CIDR: peer.CIDR}})
 			continue
 		}
-		address := p.BackendGroup
-		if peer.ManagedGroup {
-			address = p.ManagedGroup
+		address := p.BackendSecurityGroup
+		if peer.ManagedSecurityGroup {
+			address = p.ManagedSecurityGroup
 		}
 		id := known[address]
 		if id == "" {

@@ -135,15 +135,15 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 
 func bindingStep() (plan.PutBinding, plan.KnownIDs) {
 	port := intstr.FromInt32(8080)
-	backend, group := plan.Address{Kind: plan.BackendGroup, ID: "b"}, plan.TargetGroupAddress("web:80")
+	backend, group := plan.Address{Kind: plan.BackendSecurityGroup, ID: "b"}, plan.TargetGroupAddress("web:80")
 	return plan.PutBinding{
 		Binding: model.Binding{
 			Namespace: "shop", Name: "k8s-shop-web-1", Service: "web", Port: intstr.FromInt32(80), Managed: true,
-			Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {CIDR: "10.0.0.0/8"}},
+			Networking: []model.BindingRule{{From: []model.Peer{{BackendSecurityGroup: true}, {CIDR: "10.0.0.0/8"}},
 				Ports: []model.PeerPort{{Protocol: "TCP", Port: &port}}}},
 		},
 		Group: group, Type: model.IPTargets, Protocol: "HTTP", Address: model.IPv4, VPC: "vpc-1",
-		Labels: naming.StackLabels(shopWebStack), BackendGroup: backend,
+		Labels: naming.StackLabels(shopWebStack), BackendSecurityGroup: backend,
 	}, plan.KnownIDs{group: "arn:tg", backend: "sg-1"}
 }
 

@@ -235,10 +235,10 @@ func attributeList(values map[string]string) []gwconfig.Attribute {
 // from those of an Ingress.
 func (g configBuilder) setSecurityGroups(out *gwconfig.LoadBalancerConfigurationSpec) {
 	switch s := g.lb.SecurityGroups.(type) {
-	case model.GroupsGiven:
+	case model.SecurityGroupsGiven:
 		out.SecurityGroups = &s.Refs
 		out.ManageBackendSecurityGroupRules = &s.Backend
-	case model.GroupsManaged:
+	case model.SecurityGroupsManaged:
 		g.setClients(out, s.Group.Ingress)
 	}
 }

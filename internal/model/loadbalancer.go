@@ -67,7 +67,7 @@ type LoadBalancer struct {
 	// is on, off, or empty if it is not managed.
 	PrivateLinkRules string
 
-	SecurityGroups GroupChoice
+	SecurityGroups SecurityGroupChoice
 	CoIPPool       string
 	IPAMPool       string
 	Attributes     map[string]string
@@ -120,19 +120,19 @@ func (SubnetsNamed) subnetChoice()      {}
 func (SubnetsTagged) subnetChoice()     {}
 func (SubnetsDiscovered) subnetChoice() {}
 
-// GroupChoice is how the security groups of a load balancer are selected: GroupsManaged, GroupsGiven or GroupsShared. It is
+// SecurityGroupChoice is how the security groups of a load balancer are selected: SecurityGroupsManaged, SecurityGroupsGiven or SecurityGroupsShared. It is
 // nil for a network load balancer without security groups.
-type GroupChoice interface{ groupChoice() }
+type SecurityGroupChoice interface{ securityGroupChoice() }
 
-// GroupsManaged selects a security group that the controller manages for the stack.
-type GroupsManaged struct {
+// SecurityGroupsManaged selects a security group that the controller manages for the stack.
+type SecurityGroupsManaged struct {
 	Group SecurityGroup
 	// Backend adds the shared backend security group to the load balancer.
 	Backend bool
 }
 
-// GroupsGiven selects security groups by id (sg-…) or by the value of their tag Name.
-type GroupsGiven struct {
+// SecurityGroupsGiven selects security groups by id (sg-…) or by the value of their tag Name.
+type SecurityGroupsGiven struct {
 	Refs []string
 	Of   finding.Origin
 	// Backend adds the shared backend security group to the load balancer, so that the security group rules of nodes and
@@ -140,12 +140,12 @@ type GroupsGiven struct {
 	Backend bool
 }
 
-// GroupsShared selects, for a frontend NLB, the security groups of its ALB.
-type GroupsShared struct{}
+// SecurityGroupsShared selects, for a frontend NLB, the security groups of its ALB.
+type SecurityGroupsShared struct{}
 
-func (GroupsManaged) groupChoice() {}
-func (GroupsGiven) groupChoice()   {}
-func (GroupsShared) groupChoice()  {}
+func (SecurityGroupsManaged) securityGroupChoice() {}
+func (SecurityGroupsGiven) securityGroupChoice()   {}
+func (SecurityGroupsShared) securityGroupChoice()  {}
 
 // SecurityGroup is a security group that the controller manages for the stack, with all its ingress rules.
 type SecurityGroup struct {

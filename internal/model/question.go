@@ -169,7 +169,7 @@ func (s Stack) Questions() []Question {
 		for _, m := range slices.Concat(s.Members, s.Leaving) {
 			add(AskAccelerator{Recorded: m.Recorded})
 		}
-	case s.BackendGroup.Given == "":
+	case s.BackendSecurityGroup.Given == "":
 		add(AskBackendSecurityGroup{})
 	}
 	for _, q := range s.Compare {
@@ -229,7 +229,7 @@ func (s Stack) Questions() []Question {
 // questions returns the questions about the subnets and the named security groups of the load balancer.
 func (lb *LoadBalancer) questions() []Question {
 	out := []Question{lb.SubnetQuestion()}
-	if g, ok := lb.SecurityGroups.(GroupsGiven); ok {
+	if g, ok := lb.SecurityGroups.(SecurityGroupsGiven); ok {
 		out = append(out, SecurityGroupQuestion(g))
 	}
 	return out
@@ -259,7 +259,7 @@ func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 }
 
 // SecurityGroupQuestion returns the question for the security groups that g names.
-func SecurityGroupQuestion(g GroupsGiven) AskNamedSecurityGroups {
+func SecurityGroupQuestion(g SecurityGroupsGiven) AskNamedSecurityGroups {
 	return AskNamedSecurityGroups{List: g.Refs}
 }
 

@@ -39,11 +39,11 @@ func (id StackID) Compare(o StackID) int {
 // Ids in the model of the resources of which a stack has at most one. They are values of the resource tag, so they must not
 // change.
 const (
-	LoadBalancerID = "LoadBalancer"
-	ManagedGroupID = "ManagedLBSecurityGroup"
-	FrontendNLBID  = "FrontendNlb"
-	BackendGroupID = "backend-sg"
-	AcceleratorID  = "GlobalAccelerator"
+	LoadBalancerID         = "LoadBalancer"
+	ManagedSecurityGroupID = "ManagedLBSecurityGroup"
+	FrontendNLBID          = "FrontendNlb"
+	BackendSecurityGroupID = "backend-sg"
+	AcceleratorID          = "GlobalAccelerator"
 )
 
 // Stack is the whole desired state of one load balancer, or one accelerator, with all that belongs to it.
@@ -89,8 +89,8 @@ type Stack struct {
 	DryRun bool
 	// Describe reports whether the plan must have a description, because an annotation of a member shows it.
 	Describe bool
-	// BackendGroup describes how the stack uses the shared backend security group.
-	BackendGroup BackendGroupUse
+	// BackendSecurityGroup describes how the stack uses the shared backend security group.
+	BackendSecurityGroup BackendSecurityGroupUse
 	// Adopts is the take-over of the load balancer of another stack; nil if this stack creates its own load balancer.
 	Adopts *Adoption
 	// Isolated reports whether tenancy is isolated: each host belongs to one namespace, and only the class sets the
@@ -167,8 +167,8 @@ type MoveIn struct {
 	Partial bool
 }
 
-// BackendGroupUse describes how a stack uses the shared backend security group.
-type BackendGroupUse struct {
+// BackendSecurityGroupUse describes how a stack uses the shared backend security group.
+type BackendSecurityGroupUse struct {
 	// Given is the id of a security group that the operator provides as the shared backend security group; "" if the
 	// controller creates it. The controller never creates, tags or deletes a given security group.
 	Given string

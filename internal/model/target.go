@@ -88,11 +88,11 @@ type BindingRule struct {
 // the stack, the address ranges of the subnets or of the VPC of the load balancer, or one address range. The plan replaces
 // Subnets and VPC by address ranges.
 type Peer struct {
-	BackendGroup bool
-	ManagedGroup bool
-	Subnets      bool
-	VPC          bool
-	CIDR         string
+	BackendSecurityGroup bool
+	ManagedSecurityGroup bool
+	Subnets              bool
+	VPC                  bool
+	CIDR                 string
 }
 
 // PeerPort is a port of a BindingRule. A nil Port means all ports.

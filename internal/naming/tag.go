@@ -11,7 +11,7 @@ import (
 const (
 	// ClusterTag is a tag of every resource. Its value is the name of the cluster.
 	ClusterTag = "elbv2.k8s.aws/cluster"
-	// BackendTag is the resource tag of the shared backend security group. Its value is model.BackendGroupID.
+	// BackendTag is the resource tag of the shared backend security group. Its value is model.BackendSecurityGroupID.
 	BackendTag = "elbv2.k8s.aws/resource"
 )
 
@@ -49,7 +49,7 @@ func BackendSecurityGroupTags(cluster string, defaults map[string]string) map[st
 	tags := map[string]string{}
 	maps.Copy(tags, defaults)
 	tags[ClusterTag] = cluster
-	tags[BackendTag] = model.BackendGroupID
+	tags[BackendTag] = model.BackendSecurityGroupID
 	return tags
 }
 

@@ -195,7 +195,7 @@ func TestNamesOfGateways(t *testing.T) {
 	})
 }
 
-func TestNamesOfBackendGroups(t *testing.T) {
+func TestNamesOfBackendSecurityGroups(t *testing.T) {
 	checkNames(t, []recordedName{
 		{62, "k8s-traffic-orchid7-db0dfcb54c", naming.BackendSecurityGroupName(testCluster)},
 		{62, "k8s-traffic-euprod2-05a99305b4", naming.BackendSecurityGroupName("eu.prod_2")},

@@ -9,12 +9,12 @@ var (
 	ProtectionAddress = Address{Kind: Protection, ID: model.LoadBalancerID}
 )
 
-// Addresses of the resources that a stack has at most once. BackendGroupAddress is the backend security group, which all
+// Addresses of the resources that a stack has at most once. BackendSecurityGroupAddress is the backend security group, which all
 // load balancers of the cluster share.
 var (
-	LoadBalancerAddress = Address{Kind: LoadBalancer, ID: model.LoadBalancerID}
-	ManagedGroupAddress = Address{Kind: SecurityGroup, ID: model.ManagedGroupID}
-	BackendGroupAddress = Address{Kind: BackendGroup, ID: model.BackendGroupID}
+	LoadBalancerAddress         = Address{Kind: LoadBalancer, ID: model.LoadBalancerID}
+	ManagedSecurityGroupAddress = Address{Kind: SecurityGroup, ID: model.ManagedSecurityGroupID}
+	BackendSecurityGroupAddress = Address{Kind: BackendSecurityGroup, ID: model.BackendSecurityGroupID}
 )
 
 // RuleAddress returns the address of a listener rule that exists in AWS. Its ID is the ARN of the rule. A rule that does not

@@ -15,14 +15,14 @@ type ResourceKind string
 // The resource kinds of stacks with a load balancer. Other files of this package have the kinds of certificates, add-ons and
 // accelerators.
 const (
-	Finalizer     ResourceKind = "finalizer"
-	BackendGroup  ResourceKind = "backend-security-group"
-	SecurityGroup ResourceKind = "security-group"
-	TargetGroup   ResourceKind = "target-group"
-	LoadBalancer  ResourceKind = "load-balancer"
-	Listener      ResourceKind = "listener"
-	Rule          ResourceKind = "rule"
-	Binding       ResourceKind = "binding"
+	Finalizer            ResourceKind = "finalizer"
+	BackendSecurityGroup ResourceKind = "backend-security-group"
+	SecurityGroup        ResourceKind = "security-group"
+	TargetGroup          ResourceKind = "target-group"
+	LoadBalancer         ResourceKind = "load-balancer"
+	Listener             ResourceKind = "listener"
+	Rule                 ResourceKind = "rule"
+	Binding              ResourceKind = "binding"
 )
 
 // Address identifies a resource within a stack: its kind, and an ID that does not change while the resource is desired. If
@@ -209,9 +209,9 @@ type PutBinding struct {
 	LabelsToRemove []string
 	// KeepNetworking leaves spec.networking of an existing binding as it is.
 	KeepNetworking bool
-	// BackendGroup and ManagedGroup are the addresses of the security groups to which networking peers of the binding refer.
-	BackendGroup Address
-	ManagedGroup Address
+	// BackendSecurityGroup and ManagedSecurityGroup are the addresses of the security groups to which networking peers of the binding refer.
+	BackendSecurityGroup Address
+	ManagedSecurityGroup Address
 }
 
 // DeleteBinding deletes a TargetGroupBinding. Because of its finalizer, the binding exists until its reconcile has

@@ -348,7 +348,7 @@ func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) 
 	if c.Live != nil {
 		out.ARN, out.Name, out.Scheme, out.DNSName, out.Status = c.Live.ARN, c.Live.Name, c.Live.Scheme, c.Live.DNSName, c.Live.State
 	}
-	named, _ := desired.SecurityGroups.(model.GroupsGiven)
+	named, _ := desired.SecurityGroups.(model.SecurityGroupsGiven)
 	for _, g := range c.SecurityGroups {
 		securityGroup := explainedSecurityGroup{ID: g.ID, How: g.Source}
 		if g.Source == resolved.SecurityGroupNamed {

@@ -173,7 +173,7 @@ func (w *dependencies) handleFailure(what string, err error, made time.Time, for
 // owner.
 var resourceNames = map[plan.ResourceKind]string{
 	plan.LoadBalancer: "load balancer", plan.TargetGroup: "target group", plan.Listener: "listener", plan.Rule: "rule",
-	plan.SecurityGroup: "security group", plan.BackendGroup: "security group",
+	plan.SecurityGroup: "security group", plan.BackendSecurityGroup: "security group",
 }
 
 // checkOwned returns an error if the cluster does not own a resource, or if the inventory does not contain it. made is the
@@ -181,7 +181,7 @@ var resourceNames = map[plan.ResourceKind]string{
 func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.Time, err error) {
 	r, known := w.inv.Resource(kind, id)
 	name, cluster := resourceNames[kind], w.Config.Cluster
-	isGroup, isPart := kind == plan.SecurityGroup || kind == plan.BackendGroup, kind == plan.Listener || kind == plan.Rule
+	isGroup, isPart := kind == plan.SecurityGroup || kind == plan.BackendSecurityGroup, kind == plan.Listener || kind == plan.Rule
 	switch {
 	case name == "":
 		return made, sdk.NewError(failure.Unknown, id, "a %s is not an AWS resource", kind)

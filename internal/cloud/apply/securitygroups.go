@@ -114,10 +114,10 @@ func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.Ing
 	for i, r := range out {
 		var a plan.Address
 		switch r.Group {
-		case model.ManagedGroupID:
-			a = plan.Address{Kind: plan.SecurityGroup, ID: model.ManagedGroupID}
-		case model.BackendGroupID:
-			a = plan.Address{Kind: plan.BackendGroup, ID: model.BackendGroupID}
+		case model.ManagedSecurityGroupID:
+			a = plan.Address{Kind: plan.SecurityGroup, ID: model.ManagedSecurityGroupID}
+		case model.BackendSecurityGroupID:
+			a = plan.Address{Kind: plan.BackendSecurityGroup, ID: model.BackendSecurityGroupID}
 		default:
 			continue
 		}

@@ -42,7 +42,7 @@ func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Know
 
 func (w *tagWriter) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {
 	var err error
-	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
+	if kind == plan.SecurityGroup || kind == plan.BackendSecurityGroup {
 		_, err = w.API.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: convert.EC2TagsToAWS(put)})
 	} else {
 		_, err = w.API.ELB.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: convert.TagsToAWS(put)})
@@ -52,7 +52,7 @@ func (w *tagWriter) putTags(ctx context.Context, kind plan.ResourceKind, id stri
 
 func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id string, keys []string) error {
 	var err error
-	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
+	if kind == plan.SecurityGroup || kind == plan.BackendSecurityGroup {
 		in := &ec2.DeleteTagsInput{Resources: []string{id}}
 		for _, k := range keys {
 			in.Tags = append(in.Tags, ec2types.Tag{Key: aws.String(k)})
@@ -93,7 +93,7 @@ func (w *tagWriter) FinishTagChange(kind plan.ResourceKind, id, what string, err
 				r.Tags = changed(r.Tags)
 				le.Rules[id], e.WrittenAt = r, now
 			}
-		case plan.SecurityGroup, plan.BackendGroup:
+		case plan.SecurityGroup, plan.BackendSecurityGroup:
 			v.SecurityGroups.Edit(id, func(e *inventory.SecurityGroup) { e.Seen.Tags, e.WrittenAt = changed(e.Seen.Tags), now })
 		}
 	})

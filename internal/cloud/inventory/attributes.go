@@ -43,7 +43,7 @@ func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, k
 			if e, le := v.ListenerOfRule(id); le != nil {
 				out, known = Resource{VPC: e.Seen.VPC, Tags: e.Seen.Tags}, true
 			}
-		case plan.SecurityGroup, plan.BackendGroup:
+		case plan.SecurityGroup, plan.BackendSecurityGroup:
 			if e := v.SecurityGroups.Get(id); e != nil {
 				out, known = Resource{e.Seen.VPC, e.Seen.Tags, e.MadeAt}, true
 			}
@@ -61,7 +61,7 @@ func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
 		v.ForgetList(LoadBalancerList)
 	case plan.TargetGroup:
 		v.ForgetList(TargetGroupList)
-	case plan.SecurityGroup, plan.BackendGroup:
+	case plan.SecurityGroup, plan.BackendSecurityGroup:
 		v.ForgetList(SecurityGroupList)
 	case plan.Rule:
 		v.Forget(plan.Listener, v.Parent[id])

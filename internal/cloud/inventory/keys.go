@@ -70,7 +70,7 @@ func (v *keys) keysOfTargetGroup(arn string, e *TargetGroup) []Key {
 
 func (v *keys) keysOfSecurityGroup(_ string, e *SecurityGroup) []Key {
 	out := v.keysOfStack(e.Seen.Tags)
-	if naming.HasAllTags(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendGroupID}) {
+	if naming.HasAllTags(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendSecurityGroupID}) {
 		out = append(out, Key{BackendKey, ""})
 	}
 	return out

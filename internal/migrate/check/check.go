@@ -209,12 +209,12 @@ func subnetsText(s model.SubnetChoice) string {
 }
 
 // compareSecurityGroups compares how the security groups are selected, and the rules of managed security groups.
-func (c *comparison) compareSecurityGroups(a, b model.GroupChoice) {
-	describe := func(g model.GroupChoice) (groups string, rules []string) {
+func (c *comparison) compareSecurityGroups(a, b model.SecurityGroupChoice) {
+	describe := func(g model.SecurityGroupChoice) (groups string, rules []string) {
 		switch g := g.(type) {
-		case model.GroupsGiven:
+		case model.SecurityGroupsGiven:
 			return fmt.Sprintf("%s, with rules of nodes and pods: %t", strings.Join(g.Refs, ", "), g.Backend), nil
-		case model.GroupsManaged:
+		case model.SecurityGroupsManaged:
 			for _, r := range g.Group.Ingress {
 				rules = append(rules, r.String())
 			}

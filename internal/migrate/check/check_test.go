@@ -52,7 +52,7 @@ func sampleStack() model.Stack {
 		LoadBalancer: &model.LoadBalancer{
 			Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, Tags: map[string]string{"team": "a"},
 			PrivateLinkRules: "on",
-			SecurityGroups:   model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{{Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"}}}},
+			SecurityGroups:   model.SecurityGroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{{Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"}}}},
 			Listeners: []model.Listener{{
 				Port: 443, TLS: &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertARNs{ARNs: []string{"one", "two"}}}},
 				Default: []model.Action{model.FixedResponse{Status: "404"}}, Rules: rules,
@@ -138,9 +138,11 @@ func TestEachChangeIsADifference(t *testing.T) {
 		"listener attributes": {func(s *model.Stack) { s.LoadBalancer.Listeners[0].Attributes = map[string]string{"a": "b"} }, "attributes"},
 		"public":              {func(s *model.Stack) { s.LoadBalancer.Scheme = model.InternetFacing }, "scheme"},
 		"open to all": {func(s *model.Stack) {
-			s.LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress[0].CIDR = "0.0.0.0/0"
+			s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged).Group.Ingress[0].CIDR = "0.0.0.0/0"
 		}, "admitted clients"},
-		"given groups":         {func(s *model.Stack) { s.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"sg-1"}} }, "security groups"},
+		"given groups": {func(s *model.Stack) {
+			s.LoadBalancer.SecurityGroups = model.SecurityGroupsGiven{Refs: []string{"sg-1"}}
+		}, "security groups"},
 		"a web ACL":            {func(s *model.Stack) { s.LoadBalancer.AddOns.WebACL = &model.WebACL{ARN: "acl"} }, "web ACL"},
 		"subnets":              {func(s *model.Stack) { s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"a"}} }, "subnets"},
 		"tags":                 {func(s *model.Stack) { s.LoadBalancer.Tags = map[string]string{"team": "b"} }, "tags"},

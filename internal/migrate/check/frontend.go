@@ -23,7 +23,7 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if nameOrigin := s.LoadBalancer.Origins["name"]; nameOrigin != (finding.Origin{}) {
 		out.Origins["name"] = nameOrigin
 	}
-	if out.SecurityGroups == (model.GroupsShared{}) {
+	if out.SecurityGroups == (model.SecurityGroupsShared{}) {
 		out.SecurityGroups = limitToPorts(s.LoadBalancer.SecurityGroups, func(port int32) bool { return hasListener(&out, port) })
 	}
 	return &out
@@ -32,7 +32,7 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 // loadBalancerOfStack returns the load balancer of a stack. If the frontend NLB shares its managed security group, the rules
 // for ports that only the frontend NLB has are left out, because they open no port of the ALB.
 func loadBalancerOfStack(s model.Stack) *model.LoadBalancer {
-	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.GroupsShared{}) {
+	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.SecurityGroupsShared{}) {
 		return s.LoadBalancer
 	}
 	out := *s.LoadBalancer
@@ -46,8 +46,8 @@ func hasListener(lb *model.LoadBalancer, port int32) bool {
 
 // limitToPorts returns a choice of security groups. In a managed security group, it retains only the ingress rules for ports
 // for which included returns true.
-func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupChoice {
-	managed, ok := g.(model.GroupsManaged)
+func limitToPorts(g model.SecurityGroupChoice, included func(int32) bool) model.SecurityGroupChoice {
+	managed, ok := g.(model.SecurityGroupsManaged)
 	if !ok {
 		return g
 	}

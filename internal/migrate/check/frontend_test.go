@@ -21,7 +21,7 @@ func albStack() model.Stack {
 
 // frontendStack returns a stack with an NLB in front of the ALB alb, and the target groups of this NLB. groups are its
 // security groups.
-func frontendStack(groups model.GroupChoice, alb string) model.Stack {
+func frontendStack(groups model.SecurityGroupChoice, alb string) model.Stack {
 	return model.Stack{
 		LoadBalancer: &model.LoadBalancer{
 			Type: model.Network, Name: "edge-nlb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsNamed{Refs: []string{"subnet-a"}}, Addresses: []string{"eipalloc-a"},
@@ -47,9 +47,9 @@ func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 // opens port 80.
 func ingressSide() check.Side {
 	s := albStack()
-	frontend := frontendStack(model.GroupsShared{}, "")
+	frontend := frontendStack(model.SecurityGroupsShared{}, "")
 	s.FrontendNLB, s.TargetGroups = frontend.LoadBalancer, append(s.TargetGroups, frontend.TargetGroups...)
-	managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	managed := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 	managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"})
 	s.LoadBalancer.SecurityGroups = managed
 	return check.Side{Stack: s, Port: portText}
@@ -57,7 +57,7 @@ func ingressSide() check.Side {
 
 // gatewaySide returns a Side with the same settings as ingressSide, except that the frontend NLB has its own security group.
 func gatewaySide() check.Side {
-	frontend := frontendStack(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
+	frontend := frontendStack(model.SecurityGroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
 	}}}, albARN)
 	return check.Side{Stack: albStack(), Port: portText, FrontendStack: &frontend, ALBARN: albARN}
@@ -89,10 +89,10 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 		"another address type": {lb(func(lb *model.LoadBalancer) { lb.AddressType = model.DualStack }), "frontend NLB: address type"},
 		"other subnets":        {lb(func(lb *model.LoadBalancer) { lb.Subnets = model.SubnetsDiscovered{} }), "frontend NLB: subnets: Ingress subnet-a, Gateway discovered"},
 		"other addresses":      {lb(func(lb *model.LoadBalancer) { lb.Addresses = nil }), "frontend NLB: elastic addresses: Ingress eipalloc-a, Gateway none"},
-		"other groups":         {lb(func(lb *model.LoadBalancer) { lb.SecurityGroups = model.GroupsGiven{Refs: []string{"sg-1"}} }), "frontend NLB: security groups"},
+		"other groups":         {lb(func(lb *model.LoadBalancer) { lb.SecurityGroups = model.SecurityGroupsGiven{Refs: []string{"sg-1"}} }), "frontend NLB: security groups"},
 		"no groups":            {lb(func(lb *model.LoadBalancer) { lb.SecurityGroups = nil }), "frontend NLB: security groups"},
 		"other clients": {lb(func(lb *model.LoadBalancer) {
-			lb.SecurityGroups.(model.GroupsManaged).Group.Ingress[0].CIDR = "0.0.0.0/0"
+			lb.SecurityGroups.(model.SecurityGroupsManaged).Group.Ingress[0].CIDR = "0.0.0.0/0"
 		}), "frontend NLB: admitted clients"},
 		"another attribute": {lb(func(lb *model.LoadBalancer) { lb.Attributes = nil }), "frontend NLB: attributes"},
 		"another tag":       {lb(func(lb *model.LoadBalancer) { lb.Tags = nil }), "frontend NLB: tags"},

@@ -145,7 +145,7 @@ func (t textOrReference) MarshalJSON() ([]byte, error) {
 // backendSecurityGroupReference returns the id of the backend security group, or its name if it does not exist yet. It is no
 // reference to a resource of the document, because the cluster shares this security group and it belongs to no stack.
 func (d *Describer) backendSecurityGroupReference() textOrReference {
-	if id := d.KnownIDs[plan.BackendGroupAddress]; id != "" {
+	if id := d.KnownIDs[plan.BackendSecurityGroupAddress]; id != "" {
 		return textWithoutReference(id)
 	}
 	return textWithoutReference(naming.BackendSecurityGroupName(d.Opt.Cluster))
@@ -160,7 +160,7 @@ func (d *Describer) securityGroupReferences(groups []plan.SecurityGroupRef) []te
 		switch {
 		case g.ID != "":
 			ids = append(ids, g.ID)
-		case g.Address == plan.BackendGroupAddress:
+		case g.Address == plan.BackendSecurityGroupAddress:
 			ids = append(ids, d.backendSecurityGroupReference().text)
 		default:
 			out = append(out, securityGroupIDReference(g.Address.ID))

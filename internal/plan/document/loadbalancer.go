@@ -62,8 +62,8 @@ func (d *Describer) describeLoadBalancer(lb *resolved.LoadBalancer) {
 func (d *Describer) describeLiveLoadBalancer(lb *observed.LoadBalancer) {
 	var groups []plan.SecurityGroupRef
 	for _, id := range lb.SecurityGroups {
-		if id == d.KnownIDs[plan.ManagedGroupAddress] && d.hasResource(TypeSecurityGroup, model.ManagedGroupID) {
-			groups = append(groups, plan.SecurityGroupRef{Address: plan.ManagedGroupAddress})
+		if id == d.KnownIDs[plan.ManagedSecurityGroupAddress] && d.hasResource(TypeSecurityGroup, model.ManagedSecurityGroupID) {
+			groups = append(groups, plan.SecurityGroupRef{Address: plan.ManagedSecurityGroupAddress})
 		} else {
 			groups = append(groups, plan.SecurityGroupRef{ID: id})
 		}
@@ -125,7 +125,7 @@ type prefixList struct {
 
 // describeSecurityGroup adds the managed security group of the stack to the document.
 func (d *Describer) describeSecurityGroup() {
-	choice, ok := d.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	choice, ok := d.Want.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 	if !ok {
 		return
 	}
@@ -147,7 +147,7 @@ func (d *Describer) describeSecurityGroup() {
 	for _, r := range rules {
 		spec.Ingress = append(spec.Ingress, permissionOf(r))
 	}
-	d.addResource(TypeSecurityGroup, model.ManagedGroupID, spec)
+	d.addResource(TypeSecurityGroup, model.ManagedSecurityGroupID, spec)
 }
 
 // permissionOf converts an inbound rule to its form in a document.

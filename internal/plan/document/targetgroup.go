@@ -143,9 +143,9 @@ func (d *Describer) networkingRuleOf(r model.BindingRule) networkingRule {
 	out := networkingRule{From: []peerSpec{}, Ports: []portSpec{}}
 	for _, p := range r.From {
 		switch {
-		case p.ManagedGroup:
-			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{securityGroupIDReference(model.ManagedGroupID)}})
-		case p.BackendGroup:
+		case p.ManagedSecurityGroup:
+			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{securityGroupIDReference(model.ManagedSecurityGroupID)}})
+		case p.BackendSecurityGroup:
 			out.From = append(out.From, peerSpec{SecurityGroup: &peerSecurityGroup{d.backendSecurityGroupReference()}})
 		default:
 			out.From = append(out.From, peerSpec{IPBlock: &ipBlock{p.CIDR}})

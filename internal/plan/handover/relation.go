@@ -235,10 +235,10 @@ func (rel Relation) AdjustDesired(stack model.Stack, have observed.Stack) (model
 		}
 		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays unchanged in AWS until then", "wait")
 	case Returned:
-		backend := stack.BackendGroup
+		backend := stack.BackendSecurityGroup
 		backend.Needed = false // the last stack that is deleted deletes the security group
 		return model.Stack{
-			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: backend, Adopts: stack.Adopts,
+			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendSecurityGroup: backend, Adopts: stack.Adopts,
 		}, nil
 	case TakesOver:
 		stack.Adopts = rel.adoption(stack.Adopts, have.LiveLoadBalancer(model.LoadBalancerID))

@@ -129,20 +129,20 @@ func (r *resolver) holdCreation() {
 func (r *resolver) resolveSecurityGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {
-	case model.GroupsShared:
+	case model.SecurityGroupsShared:
 		r.lb.SecurityGroups = r.sharedSecurityGroups
-	case model.GroupsManaged:
+	case model.SecurityGroupsManaged:
 		if f := r.ReadFault(model.AskSecurityGroups{}); f != nil {
 			r.keepUnavailableSecurityGroups(*f, finding.Origin{})
 			return
 		}
-		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{Address: plan.ManagedGroupAddress})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{Address: plan.ManagedSecurityGroupAddress})
 		backend = c.Backend
-	case model.GroupsGiven:
+	case model.SecurityGroupsGiven:
 		backend = c.Backend
 		ask := model.SecurityGroupQuestion(c)
 		f := r.ReadFault(ask)
-		if f == nil && backend && r.Want.BackendGroup.Given == "" {
+		if f == nil && backend && r.Want.BackendSecurityGroup.Given == "" {
 			f = r.ReadFault(model.AskSecurityGroups{})
 		}
 		if f != nil {
@@ -172,7 +172,7 @@ func (r *resolver) resolveSecurityGroups() {
 		}
 	}
 	if backend {
-		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{ID: r.Want.BackendGroup.Given, Address: plan.BackendGroupAddress})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{ID: r.Want.BackendSecurityGroup.Given, Address: plan.BackendSecurityGroupAddress})
 	}
 }
 

@@ -55,9 +55,9 @@ func (r *resolution) loadBalancerChoices(lb *resolved.LoadBalancer) resolved.Loa
 func (r *resolution) securityGroupChoice(lb *resolved.LoadBalancer, g plan.SecurityGroupRef) resolved.SecurityGroupChoice {
 	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.KnownIDs[g.Address]), Source: resolved.SecurityGroupNamed}
 	switch {
-	case g.Address == plan.ManagedGroupAddress:
+	case g.Address == plan.ManagedSecurityGroupAddress:
 		out.Source = resolved.SecurityGroupManaged
-	case g.Address == plan.BackendGroupAddress:
+	case g.Address == plan.BackendSecurityGroupAddress:
 		out.Source = resolved.SecurityGroupBackend
 	case lb.SecurityGroupsKept:
 		out.Source = resolved.SecurityGroupKept

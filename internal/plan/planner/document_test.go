@@ -28,7 +28,7 @@ func heldStack() model.Stack {
 		ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
 		LoadBalancer: &model.LoadBalancer{
 			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
-			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
+			SecurityGroups: model.SecurityGroupsManaged{Backend: true, Group: model.SecurityGroup{
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
 			Listeners: []model.Listener{
@@ -39,10 +39,10 @@ func heldStack() model.Stack {
 				}},
 			},
 		},
-		FrontendNLB:  &model.LoadBalancer{},
-		Held:         model.HeldParts{Frontend: true},
-		TargetGroups: []model.TargetGroup{{ID: "g1", Name: "g1", Type: model.IPTargets, Port: 80, Protocol: "HTTP"}},
-		BackendGroup: model.BackendGroupUse{Needed: true},
+		FrontendNLB:          &model.LoadBalancer{},
+		Held:                 model.HeldParts{Frontend: true},
+		TargetGroups:         []model.TargetGroup{{ID: "g1", Name: "g1", Type: model.IPTargets, Port: 80, Protocol: "HTTP"}},
+		BackendSecurityGroup: model.BackendSecurityGroupUse{Needed: true},
 	}
 }
 
@@ -52,7 +52,7 @@ func heldObservedState() observed.Stack {
 	}
 	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TrustStores = map[string]string{"gone": ""}
-	have.SecurityGroups = []observed.SecurityGroup{{ID: "sg-1", ResourceID: model.ManagedGroupID, Ingress: []model.IngressRule{
+	have.SecurityGroups = []observed.SecurityGroup{{ID: "sg-1", ResourceID: model.ManagedSecurityGroupID, Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8"},
 	}}}
 	have.TargetGroups = []observed.TargetGroup{
@@ -92,7 +92,7 @@ func TestDocumentHasHeldPartsAsTheyAreInAWS(t *testing.T) {
 		{document.TypeRule, "80:3", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":3,"actions":[{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","messageBody":"Rule is held because its configuration is not valid","statusCode":"503"}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/c"]}}]}}`},
 		{document.TypeListener, "443", `{"spec":{"loadBalancerARN":{"LoadBalancer/LoadBalancer/status/loadBalancerARN"},"port":443,"protocol":"HTTPS","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"certificates":[{"certificateARN":"arn:cert"}],"sslPolicy":"old"}}`},
 		{document.TypeRule, "443:7", `{"spec":{"listenerARN":{"Listener/443/status/listenerARN"},"priority":7,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/live"]}}],"tags":{"team":"a"}}}`},
-		{document.TypeSecurityGroup, model.ManagedGroupID, `{"spec":{"groupName":"sg","description":"","ingress":[{"ipProtocol":"tcp","fromPort":80,"toPort":80,"ipRanges":[{"cidrIP":"0.0.0.0/0"}]}]}}`},
+		{document.TypeSecurityGroup, model.ManagedSecurityGroupID, `{"spec":{"groupName":"sg","description":"","ingress":[{"ipProtocol":"tcp","fromPort":80,"toPort":80,"ipRanges":[{"cidrIP":"0.0.0.0/0"}]}]}}`},
 		{document.TypeLoadBalancer, model.FrontendNLBID, `{"spec":{"name":"nlb","type":"network","scheme":"internal","ipAddressType":"","subnetMapping":[{"subnetID":"subnet-b"}],"securityGroups":[{"SecurityGroup/ManagedLBSecurityGroup/status/groupID"},"sg-2"]}}`},
 		{document.TypeListener, "FrontendNlb-ls-TCP-443", `{"spec":{"loadBalancerARN":{"LoadBalancer/FrontendNlb/status/loadBalancerARN"},"port":443,"protocol":"TCP","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:front"}]}}]}}`},
 		{document.TypeALBTargets, string(document.TypeALBTargets), `{"TargetGroups":{}}`},
@@ -139,7 +139,7 @@ func TestDocumentNamesBackendSecurityGroupUntilItExists(t *testing.T) {
 	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"sg-backend"]`) {
 		t.Error(text)
 	}
-	want.BackendGroup.Given = "sg-given"
+	want.BackendSecurityGroup.Given = "sg-given"
 	if text := planner.Describe(want, have, testOptions, plan.Memory{}).JSON(); !strings.Contains(text, `status/groupID"},"sg-given"]`) {
 		t.Error(text)
 	}
@@ -153,7 +153,7 @@ func TestBindingInDocumentHasTheSpecOfTheObject(t *testing.T) {
 	want.TargetGroups[0].Binding = &model.Binding{
 		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,
 		Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b"}, // of spec.infrastructure of a Gateway
-		Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {ManagedGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
+		Networking: []model.BindingRule{{From: []model.Peer{{BackendSecurityGroup: true}, {ManagedSecurityGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
 	}
 	data, err := json.Marshal(planner.Describe(want, heldObservedState(), testOptions, plan.Memory{}).Resources[document.TypeTargetGroupBinding]["g1"])
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // withFrontendNLB adds a frontend NLB to an ALB. ports maps ports of the NLB to ports of the ALB.
 func withFrontendNLB(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
 	s.FrontendNLB = &model.LoadBalancer{
-		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{},
+		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.SecurityGroupsShared{},
 	}
 	for _, p := range slices.Sorted(maps.Keys(ports)) {
 		id := naming.FrontendTargetGroupID(p)
@@ -123,7 +123,7 @@ func TestUnavailableFactsHoldOnlyTheFrontendNLB(t *testing.T) {
 			f.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}}
 		},
 		"missing group": func(_ *model.Stack, f *model.LoadBalancer) {
-			f.SecurityGroups = model.GroupsGiven{Refs: []string{"sg-x"}}
+			f.SecurityGroups = model.SecurityGroupsGiven{Refs: []string{"sg-x"}}
 		},
 		"too few addresses": func(_ *model.Stack, f *model.LoadBalancer) {
 			f.Addresses = []string{"eipalloc-1"}

@@ -138,7 +138,7 @@ func TestSecurityGroupRulesOfTheSmallestShareComeFirst(t *testing.T) {
 				}
 			}
 		}
-		s.LoadBalancer.SecurityGroups = model.GroupsManaged{Group: model.SecurityGroup{Name: "sg", Ingress: rules}}
+		s.LoadBalancer.SecurityGroups = model.SecurityGroupsManaged{Group: model.SecurityGroup{Name: "sg", Ingress: rules}}
 		return withFinalizers(s)
 	}
 	have := converge(t, stack(map[string][]int32{"shop": {8081}, "team": {80}}), observed.Stack{Facts: testFacts()})

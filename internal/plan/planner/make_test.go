@@ -17,10 +17,10 @@ import (
 func stackWithRules(rules ...model.Rule) model.Stack {
 	s := model.Stack{
 		ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
-		BackendGroup: model.BackendGroupUse{Needed: true},
+		BackendSecurityGroup: model.BackendSecurityGroupUse{Needed: true},
 		LoadBalancer: &model.LoadBalancer{
 			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
-			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
+			SecurityGroups: model.SecurityGroupsManaged{Backend: true, Group: model.SecurityGroup{
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
 			Listeners: []model.Listener{{Port: 80, Default: []model.Action{plan.NotFoundResponse}, Rules: rules, Members: []finding.Ref{testMember}}},

@@ -48,12 +48,12 @@ func (r *resolution) recordKnownIDs() {
 		}
 	}
 	if g := securitygroups.LiveManagedSecurityGroup(r.Have.SecurityGroups, r.lb.Live); g != nil {
-		r.KnownIDs[plan.ManagedGroupAddress] = g.ID
+		r.KnownIDs[plan.ManagedSecurityGroupAddress] = g.ID
 	}
-	if id := r.Want.BackendGroup.Given; id != "" {
-		r.KnownIDs[plan.BackendGroupAddress] = id
+	if id := r.Want.BackendSecurityGroup.Given; id != "" {
+		r.KnownIDs[plan.BackendSecurityGroupAddress] = id
 	} else if g := r.Have.Facts.BackendSecurityGroup; g != nil {
-		r.KnownIDs[plan.BackendGroupAddress] = g.ID
+		r.KnownIDs[plan.BackendSecurityGroupAddress] = g.ID
 	}
 	for _, lb := range r.Have.LoadBalancers {
 		r.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}] = lb.ARN

@@ -148,7 +148,7 @@ func TestHealthCheckIntervalChangeReplacesTargetGroupWithoutFeatureGate(t *testi
 // is recognized as a rule of the controller and revoked without a report.
 func TestUndesiredICMPRulesAreRevoked(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.BaseProtocol{3: model.TCP})
-	managed := want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	managed := want.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 	plain := managed.Group.Ingress
 	managed.Group.Ingress = append(slices.Clone(plain),
 		model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: "10.0.0.0/8"}, model.IngressRule{Protocol: "icmpv6", From: 2, CIDR: "2001:db8::/32"})

@@ -42,13 +42,13 @@ func randomService(r *rand.Rand, withoutGroups bool) model.Stack {
 	if r.IntN(3) == 0 {
 		lb.Attributes = map[string]string{"load_balancing.cross_zone.enabled": fmt.Sprint(r.IntN(2) == 0)}
 	}
-	managed := lb.SecurityGroups.(model.GroupsManaged)
+	managed := lb.SecurityGroups.(model.SecurityGroupsManaged)
 	if r.IntN(3) == 0 {
 		managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: "0.0.0.0/0"})
 	}
 	lb.SecurityGroups = managed
 	port := intstr.FromInt32(8080)
-	peers := []model.Peer{{BackendGroup: true}, {Subnets: true}, {VPC: true}, {CIDR: "10.1.0.0/16"}}
+	peers := []model.Peer{{BackendSecurityGroup: true}, {Subnets: true}, {VPC: true}, {CIDR: "10.1.0.0/16"}}
 	var byAddress [][]model.BindingRule
 	for i := range s.TargetGroups {
 		g := &s.TargetGroups[i]
@@ -64,7 +64,7 @@ func randomService(r *rand.Rand, withoutGroups bool) model.Stack {
 		byAddress = append(byAddress, []model.BindingRule{{From: []model.Peer{peers[1+r.IntN(3)]}, Ports: []model.PeerPort{{Protocol: "TCP", Port: &port}}}})
 	}
 	if withoutGroups {
-		lb.SecurityGroups, s.BackendGroup.Needed = nil, false
+		lb.SecurityGroups, s.BackendSecurityGroup.Needed = nil, false
 		for i, g := range s.TargetGroups {
 			g.Binding.Networking = byAddress[i]
 		}

@@ -24,15 +24,15 @@ var networkStackID = model.StackID{Kind: model.Service, Namespace: "shop", Name:
 // TCP ports use TLS.
 func networkStack(scheme model.Scheme, ports map[int32]model.BaseProtocol, certificates ...string) model.Stack {
 	s := model.Stack{
-		ID:           networkStackID,
-		Members:      []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
-		BackendGroup: model.BackendGroupUse{Needed: true},
+		ID:                   networkStackID,
+		Members:              []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
+		BackendSecurityGroup: model.BackendSecurityGroupUse{Needed: true},
 		LoadBalancer: &model.LoadBalancer{
 			Type: model.Network, Name: "nlb-" + string(scheme), Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 			Origins: map[string]finding.Origin{"scheme": {Object: testMember, Field: "aws-load-balancer-scheme"}},
 		},
 	}
-	managed := model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Name: "sg"}}
+	managed := model.SecurityGroupsManaged{Backend: true, Group: model.SecurityGroup{Name: "sg"}}
 	for _, port := range slices.Sorted(maps.Keys(ports)) {
 		base := ports[port]
 		id := fmt.Sprintf("shop/web:%d", port)

@@ -35,9 +35,9 @@ func randomDesired(r *rand.Rand) model.Stack {
 	s := model.Stack{ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
 	alb := &model.LoadBalancer{
 		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
-		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
+		SecurityGroups: model.SecurityGroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
 	}
-	s.BackendGroup.Needed = true
+	s.BackendSecurityGroup.Needed = true
 	used := map[string]bool{}
 	forward := func() []model.Action {
 		f := model.Forward{}

@@ -53,9 +53,9 @@ func (s sharedStackGenerator) stackOf(of ...map[int32][]model.Rule) model.Stack 
 	st := model.Stack{ID: testStackID}
 	lb := &model.LoadBalancer{
 		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
-		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
+		SecurityGroups: model.SecurityGroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
 	}
-	st.BackendGroup.Needed = true
+	st.BackendSecurityGroup.Needed = true
 	for _, n := range []string{"shop", "team"} {
 		st.Members = append(st.Members, model.Member{Ref: memberOf(n), Finalizer: "f", Claimed: true})
 	}

@@ -14,18 +14,18 @@ import (
 
 func TestBackendSecurityGroupKeepsForeignTags(t *testing.T) {
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1")))
-	desired.BackendGroup.Tags = map[string]string{"team": "a"}
+	desired.BackendSecurityGroup.Tags = map[string]string{"team": "a"}
 	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	have.Facts.BackendSecurityGroup.Tags["foreign"] = "x"
 	if p, _ := planner.Make(desired, have, testOptions, plan.Memory{}); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
-	desired.BackendGroup.Tags = map[string]string{"team": "b", "cost": "1", "elsewhere": "set"}
+	desired.BackendSecurityGroup.Tags = map[string]string{"team": "b", "cost": "1", "elsewhere": "set"}
 	opt := testOptions
 	opt.ExternalTags = []string{"elsewhere"}
 	p, _ := planner.Make(desired, have, opt, plan.Memory{})
 	have = plantest.Simulate(have, p.KnownIDs, p.Steps)
-	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupID}
+	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendSecurityGroupID}
 	if d := cmp.Diff(want, have.Facts.BackendSecurityGroup.Tags); d != "" || len(p.Steps) != 1 {
 		t.Errorf("%s\n%s", d, p.Text())
 	}
@@ -36,7 +36,7 @@ func TestBackendSecurityGroupKeepsForeignTags(t *testing.T) {
 func TestLiveSecurityGroupsAreKeptIfNamedGroupsDoNotExist(t *testing.T) {
 	have := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	desired := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2")))
-	desired.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
+	desired.LoadBalancer.SecurityGroups = model.SecurityGroupsGiven{Refs: []string{"no-such"}}
 	have.Facts.Health = map[string]observed.Health{}
 	p := planUntilNoQuestions(t, desired, &have, func(string) string { return "healthy" })
 	for _, s := range p.Steps {
@@ -85,7 +85,7 @@ func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 			model.CertARNs{Member: testMember, ARNs: []string{certificate}, Field: "certificate-arn"},
 		}}
 		s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, secure)
-		managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+		managed := s.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 		managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "tcp", From: 443, To: 443, CIDR: "0.0.0.0/0"})
 		s.LoadBalancer.SecurityGroups = managed
 		return s
@@ -108,7 +108,7 @@ func TestPortIsOpenedWhenItsListenerCanBeCreated(t *testing.T) {
 	// A port that an earlier version of the controller opened is closed, and is not reported as a rule of another user.
 	early := have
 	early.SecurityGroups = append([]observed.SecurityGroup{}, have.SecurityGroups...)
-	early.SecurityGroups[0].Ingress = withTLS(gone).LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress
+	early.SecurityGroups[0].Ingress = withTLS(gone).LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged).Group.Ingress
 	if p, found := planner.Make(withTLS(gone), early, testOptions, plan.Memory{}); !hasStep(p, "rules security-group/ManagedLBSecurityGroup") || reasonsText(found) != "CertificateNotFound" {
 		t.Errorf("opened early: findings %q, steps\n%s", reasonsText(found), p.Text())
 	}

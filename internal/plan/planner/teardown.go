@@ -42,13 +42,13 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.ReadFault(model.AskSecurityGroups{}); f != nil {
 		// The stack may have security groups, and no run would delete them after the objects of the stack are deleted.
-		d.DeleteOnceReadable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)
+		d.DeleteOnceReadable(plan.ManagedSecurityGroupAddress, plan.DeleteSecurityGroup{}, *f)
 		return
 	}
 	for _, g := range d.Have.SecurityGroups {
 		securitygroups.DeleteSecurityGroup(d.Draft, g.ID, "no load balancer has it any more", lbs)
 	}
-	use := d.Want.BackendGroup
+	use := d.Want.BackendSecurityGroup
 	g := d.Have.Facts.BackendSecurityGroup
 	used := d.Have.Facts.BackendSecurityGroupUsers > 0
 	// Other stacks may be deleted at the same time. Each stack checks again after its own load balancer is deleted. The
@@ -59,7 +59,7 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	// Rules in the security groups of nodes and pods have this security group as their source. Such rules are removed with
 	// the bindings.
 	s := plan.Step{
-		ID: plan.NewStepID("delete", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Delete,
+		ID: plan.NewStepID("delete", plan.BackendSecurityGroupAddress), Address: plan.BackendSecurityGroupAddress, Verb: plan.Delete,
 		Do: plan.DeleteSecurityGroup{GroupID: g.ID}, Impact: plan.DeleteImpact,
 		Why: "no load balancer of the cluster needs it any more", After: slices.Clone(bindings), RequestedBy: d.Members(),
 	}

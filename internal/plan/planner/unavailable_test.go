@@ -84,7 +84,7 @@ func TestUnavailableSecurityGroupsAreKept(t *testing.T) {
 	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
 	t.Run("client ranges change", func(t *testing.T) {
 		next := withFinalizers(stackWithRules(forwardRule("/*", "g1"), forwardRule("/b", "g2")))
-		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+		g := next.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
 		next.LoadBalancer.SecurityGroups = g
 		p, found := planner.Make(next, denied, testOptions, plan.Memory{})

@@ -154,7 +154,7 @@ func affectsServing(s plan.Step) bool {
 		return false
 	}
 	switch s.Address.Kind {
-	case plan.SecurityGroup, plan.BackendGroup, plan.TargetGroup, plan.LoadBalancer, plan.Listener, plan.Rule, plan.Binding, plan.WebACL, plan.ClassicACL, plan.Protection, plan.ALBTarget:
+	case plan.SecurityGroup, plan.BackendSecurityGroup, plan.TargetGroup, plan.LoadBalancer, plan.Listener, plan.Rule, plan.Binding, plan.WebACL, plan.ClassicACL, plan.Protection, plan.ALBTarget:
 		return true
 	}
 	return false

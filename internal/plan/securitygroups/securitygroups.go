@@ -31,7 +31,7 @@ func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadB
 	var first *observed.SecurityGroup
 	for i := range all {
 		g := &all[i]
-		if g.ResourceID != model.ManagedGroupID {
+		if g.ResourceID != model.ManagedSecurityGroupID {
 			continue
 		}
 		if live != nil && slices.Contains(live.SecurityGroups, g.ID) {
@@ -49,24 +49,24 @@ func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadB
 // room for the rules of one namespace, the ports of other namespaces are still opened and closed. New listeners depend on the
 // steps in PortSteps.
 func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
-	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 	if !ok || sg.ReadFault(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
 	want := choice.Group
-	tags := sg.Tags(model.ManagedGroupID, want.Tags)
+	tags := sg.Tags(model.ManagedSecurityGroupID, want.Tags)
 	live := LiveManagedSecurityGroup(sg.Have.SecurityGroups, sg.LB.Live)
 	var made []plan.StepID
 	var have []model.IngressRule
 	if live == nil {
 		made = []plan.StepID{sg.Add(plan.Step{
-			ID: plan.NewStepID("create", plan.ManagedGroupAddress), Address: plan.ManagedGroupAddress, Verb: plan.Create,
+			ID: plan.NewStepID("create", plan.ManagedSecurityGroupAddress), Address: plan.ManagedSecurityGroupAddress, Verb: plan.Create,
 			Do:  plan.CreateSecurityGroup{Name: want.Name, Description: want.Description, Tags: tags},
 			Why: "the load balancer has no managed security group", After: after, RequestedBy: sg.Members(),
 		})}
 	} else {
 		have = live.Ingress
-		sg.Retag(plan.ManagedGroupAddress, tags, live.Tags, true, after, sg.Members())
+		sg.Retag(plan.ManagedSecurityGroupAddress, tags, live.Tags, true, after, sg.Members())
 	}
 	authorize, revoke := network.DiffRules(sg.rulesWithListener(want.Ingress), have)
 	revoke = slices.DeleteFunc(revoke, sg.RetainsRule)
@@ -149,17 +149,17 @@ func (sg *Planner) planRuleChanges(have, authorize, revoke []model.IngressRule, 
 	sg.PortSteps = map[int32]plan.StepID{}
 	for _, tenants := range slices.SortedFunc(maps.Keys(changes), byShare) {
 		c := changes[tenants]
-		id := plan.NewStepID("rules", plan.ManagedGroupAddress)
+		id := plan.NewStepID("rules", plan.ManagedSecurityGroupAddress)
 		if len(changes) > 1 {
-			id = plan.NewStepID("rules", plan.ManagedGroupAddress, cmp.Or(tenants, "unowned"))
+			id = plan.NewStepID("rules", plan.ManagedSecurityGroupAddress, cmp.Or(tenants, "unowned"))
 		}
 		requestedBy := sg.Members()
 		if len(c.members) > 0 {
 			requestedBy = slices.Compact(slices.SortedFunc(slices.Values(c.members), finding.Ref.Compare))
 		}
 		sg.Add(plan.Step{
-			ID: id, Address: plan.ManagedGroupAddress, Verb: plan.Update,
-			Do:      plan.ChangeIngress{Group: plan.ManagedGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: len(rules)},
+			ID: id, Address: plan.ManagedSecurityGroupAddress, Verb: plan.Update,
+			Do:      plan.ChangeIngress{Group: plan.ManagedSecurityGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: len(rules)},
 			Changes: ruleChanges(c.authorize, c.revoke),
 			Why:     "the rules must admit clients to the ports of the listeners only", RequestedBy: requestedBy, After: after,
 		})
@@ -304,7 +304,7 @@ func ruleText(r model.IngressRule) string {
 // PlanBackendSecurityGroup plans to create the backend security group if it is needed and missing, and returns that step. If
 // it exists, missing tags are added.
 func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
-	use := sg.Want.BackendGroup
+	use := sg.Want.BackendSecurityGroup
 	if !use.Needed || use.Given != "" || sg.ReadFault(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
 		return nil
 	}
 	return []plan.StepID{sg.Add(plan.Step{
-		ID: plan.NewStepID("create", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Create,
+		ID: plan.NewStepID("create", plan.BackendSecurityGroupAddress), Address: plan.BackendSecurityGroupAddress, Verb: plan.Create,
 		Do: plan.CreateSecurityGroup{
 			Name: naming.BackendSecurityGroupName(sg.Opt.Cluster), Description: naming.BackendSecurityGroupDescription,
 			Tags: naming.BackendSecurityGroupTags(sg.Opt.Cluster, use.Tags),
@@ -325,12 +325,12 @@ func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
 // tagBackendSecurityGroup plans to put the tags of the operator on the backend security group. It removes no tags, because
 // other stacks use the security group as well.
 func (sg *Planner) tagBackendSecurityGroup(live observed.SecurityGroup) {
-	put, _ := sg.TagChanges(naming.BackendSecurityGroupTags(sg.Opt.Cluster, sg.Want.BackendGroup.Tags), live.Tags, false)
+	put, _ := sg.TagChanges(naming.BackendSecurityGroupTags(sg.Opt.Cluster, sg.Want.BackendSecurityGroup.Tags), live.Tags, false)
 	if len(put) == 0 {
 		return
 	}
 	sg.AddTagStep(plan.Step{
-		ID: plan.NewStepID("tag", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Why: "tags differ", RequestedBy: sg.Members(),
+		ID: plan.NewStepID("tag", plan.BackendSecurityGroupAddress), Address: plan.BackendSecurityGroupAddress, Why: "tags differ", RequestedBy: sg.Members(),
 	}, put, nil, live.Tags)
 }
 

@@ -20,7 +20,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	put := plan.PutBinding{
 		Binding: *w.Binding, Group: plan.TargetGroupAddress(w.ID), Type: w.Type, Protocol: w.Protocol, Address: w.AddressType,
 		VPC: gp.Opt.VPC, Labels: bindingLabels(gp.Want.ID, w.Binding.Labels),
-		BackendGroup: plan.BackendGroupAddress, ManagedGroup: plan.ManagedGroupAddress,
+		BackendSecurityGroup: plan.BackendSecurityGroupAddress, ManagedSecurityGroup: plan.ManagedSecurityGroupAddress,
 	}
 	rules, known := gp.NetworkingRules(w)
 	if !known && live == nil {

@@ -54,10 +54,10 @@ func (gp *Planner) areRulesEqual(desired []model.BindingRule, live []observed.Bi
 		var groups, cidrs []string
 		for _, p := range x.From {
 			switch {
-			case p.BackendGroup:
-				groups = append(groups, gp.KnownIDs[plan.BackendGroupAddress])
-			case p.ManagedGroup:
-				groups = append(groups, gp.KnownIDs[plan.ManagedGroupAddress])
+			case p.BackendSecurityGroup:
+				groups = append(groups, gp.KnownIDs[plan.BackendSecurityGroupAddress])
+			case p.ManagedSecurityGroup:
+				groups = append(groups, gp.KnownIDs[plan.ManagedSecurityGroupAddress])
 			default:
 				cidrs = append(cidrs, p.CIDR)
 			}

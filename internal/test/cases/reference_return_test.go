@@ -228,7 +228,7 @@ func (b *returnedController) restoreIngressTags(g migrate.IngressGroup, arn stri
 	give(lb.Tags, model.LoadBalancerID)
 	for _, id := range lb.SecurityGroups {
 		if tags := p.Tags[id]; tags[gateway] != "" {
-			give(tags, model.ManagedGroupID)
+			give(tags, model.ManagedSecurityGroupID)
 		}
 	}
 }

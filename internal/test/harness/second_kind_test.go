@@ -54,10 +54,10 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 		Translation: members.Translation{ID: id, Live: live},
 		Options:     assemble.Options{Cluster: ClusterName, DefaultScheme: model.Internal},
 	}
-	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendGroup: model.BackendGroupUse{OthersLive: true}}
+	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendSecurityGroup: model.BackendSecurityGroupUse{OthersLive: true}}
 	svc, there := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name)
 	if !there || !requestsLoadBalancer(svc) {
-		b.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
+		b.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		if there && ownership.ClaimOn(v, svc, id).HasOrHadFinalizer {
 			b.Stack.Leaving = append(b.Stack.Leaving, ownership.NewMember(v, svc, id))
 		}
@@ -143,7 +143,7 @@ func taggedLines(r *Harness, kind model.Kind) (out []string) {
 
 func countBackendSecurityGroups(r *Harness) (n int) {
 	for _, line := range r.State() {
-		if strings.HasPrefix(line, "security-group ") && strings.Contains(line, model.BackendGroupID) {
+		if strings.HasPrefix(line, "security-group ") && strings.Contains(line, model.BackendSecurityGroupID) {
 			n++
 		}
 	}

@@ -175,7 +175,7 @@ func (s *simulation) applyStep(st plan.Step) {
 	switch do := st.Do.(type) {
 	case plan.CreateSecurityGroup:
 		g := observed.SecurityGroup{ID: s.newID(st.Address), ResourceID: st.Address.ID, Name: do.Name, Tags: maps.Clone(do.Tags)}
-		if st.Address.Kind == plan.BackendGroup {
+		if st.Address.Kind == plan.BackendSecurityGroup {
 			s.have.Facts.BackendSecurityGroup = &g
 			return
 		}
@@ -185,7 +185,7 @@ func (s *simulation) applyStep(st plan.Step) {
 		g.Ingress = append(g.Ingress, do.Authorize...)
 		g.Ingress = slices.DeleteFunc(g.Ingress, func(r model.IngressRule) bool { return slices.Contains(do.Revoke, r) })
 	case plan.DeleteSecurityGroup:
-		if st.Address.Kind == plan.BackendGroup {
+		if st.Address.Kind == plan.BackendSecurityGroup {
 			s.have.Facts.BackendSecurityGroup = nil
 			return
 		}
@@ -420,7 +420,7 @@ func (s *simulation) applyTags(do plan.SetTags) {
 		for _, k := range model.Kinds {
 			g.ResourceID = cmp.Or(do.Put[naming.ResourceTag(k)], g.ResourceID)
 		}
-	case plan.BackendGroup:
+	case plan.BackendSecurityGroup:
 		g := *s.have.Facts.BackendSecurityGroup
 		g.Tags = maps.Clone(g.Tags)
 		s.have.Facts.BackendSecurityGroup, to = &g, g.Tags
@@ -442,10 +442,10 @@ func (s *simulation) applyBinding(do plan.PutBinding) {
 		rule := observed.BindingRule{Ports: r.Ports}
 		for _, p := range r.From {
 			switch {
-			case p.BackendGroup:
-				rule.SecurityGroups = append(rule.SecurityGroups, s.id(do.BackendGroup))
-			case p.ManagedGroup:
-				rule.SecurityGroups = append(rule.SecurityGroups, s.id(do.ManagedGroup))
+			case p.BackendSecurityGroup:
+				rule.SecurityGroups = append(rule.SecurityGroups, s.id(do.BackendSecurityGroup))
+			case p.ManagedSecurityGroup:
+				rule.SecurityGroups = append(rule.SecurityGroups, s.id(do.ManagedSecurityGroup))
 			default:
 				rule.CIDRs = append(rule.CIDRs, p.CIDR)
 			}

@@ -89,7 +89,7 @@ func TestNamesDependOnOwnerUID(t *testing.T) {
 	if owned.Name == lb.Name {
 		t.Errorf("the name is %s with and without the uid", owned.Name)
 	}
-	if g, ok := owned.SecurityGroups.(model.GroupsManaged); !ok || g.Group.Name == lb.SecurityGroups.(model.GroupsManaged).Group.Name {
+	if g, ok := owned.SecurityGroups.(model.SecurityGroupsManaged); !ok || g.Group.Name == lb.SecurityGroups.(model.SecurityGroupsManaged).Group.Name {
 		t.Errorf("the security group is %+v with and without the uid", owned.SecurityGroups)
 	}
 }

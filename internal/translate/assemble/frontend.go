@@ -45,7 +45,7 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 	scheme := frontendBuilder{b}.frontendScheme(alb)
 	out := &model.LoadBalancer{
 		Type: model.Network, Name: naming.FrontendNLBName(alb.Name), Scheme: scheme.ValueOr(b.DefaultScheme), AddressType: alb.AddressType,
-		Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
+		Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.SecurityGroupsShared{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
 	setOrigin(out, "scheme", scheme.Origin)
 	setOrigin(out, "addressType", alb.Origins["addressType"])
@@ -65,7 +65,7 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 		setOrigin(out, "subnets", s.Origin)
 	}
 	if g := (frontendBuilder{b}).frontendSecurityGroups(live); g.Set && len(g.Value) > 0 {
-		out.SecurityGroups = model.GroupsGiven{Refs: g.Value, Of: g.Origin}
+		out.SecurityGroups = model.SecurityGroupsGiven{Refs: g.Value, Of: g.Origin}
 		setOrigin(out, "securityGroups", g.Origin)
 	}
 	frontendBuilder{b}.setFrontendAddresses(out)
@@ -260,8 +260,8 @@ func (b frontendBuilder) addFrontendListener(out *model.LoadBalancer, p *fronten
 // frontend NLB has the same security group. Each port of the frontend NLB admits the same clients as the port of the ALB
 // to which it forwards. Ports that the ALB also has are left out.
 func (b *Builder) AddFrontendRules(alb, frontend *model.LoadBalancer) {
-	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
-	if !ok || frontend == nil || b.Stack.Held.Frontend || frontend.SecurityGroups != (model.GroupsShared{}) {
+	managed, ok := alb.SecurityGroups.(model.SecurityGroupsManaged)
+	if !ok || frontend == nil || b.Stack.Held.Frontend || frontend.SecurityGroups != (model.SecurityGroupsShared{}) {
 		return
 	}
 	ofALB := slices.Clone(managed.Group.Ingress)

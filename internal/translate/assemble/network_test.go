@@ -86,7 +86,7 @@ func networkingRulesText(b *model.Binding) string {
 		var from, ports []string
 		for _, p := range r.From {
 			switch {
-			case p.BackendGroup:
+			case p.BackendSecurityGroup:
 				from = append(from, "backend")
 			case p.Subnets:
 				from = append(from, "subnets")
@@ -110,7 +110,7 @@ func networkingRulesText(b *model.Binding) string {
 }
 
 func TestBindingRulesOfNetworkLoadBalancers(t *testing.T) {
-	backend := &model.Peer{BackendGroup: true}
+	backend := &model.Peer{BackendSecurityGroup: true}
 	for _, c := range []struct {
 		protocol, check string
 		data            intstr.IntOrString
@@ -221,9 +221,9 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 		lb := b.BuildLoadBalancer()
 		got := "none"
 		switch g := lb.SecurityGroups.(type) {
-		case model.GroupsManaged:
+		case model.SecurityGroupsManaged:
 			got = map[bool]string{true: "managed, backend", false: "managed"}[g.Backend]
-		case model.GroupsGiven:
+		case model.SecurityGroupsGiven:
 			got = map[bool]string{true: "given, backend", false: "given"}[g.Backend]
 		}
 		var reason finding.Reason
@@ -276,7 +276,7 @@ func TestUnknownSharedSecurityGroupStays(t *testing.T) {
 		for _, m := range all {
 			b.SetMemberTags(m)
 		}
-		if got := b.BuildLoadBalancer().SecurityGroups.(model.GroupsGiven).Backend; got != c.want {
+		if got := b.BuildLoadBalancer().SecurityGroups.(model.SecurityGroupsGiven).Backend; got != c.want {
 			t.Errorf("%s: the shared backend security group is desired: %v, want %v", name, got, c.want)
 		}
 	}

@@ -43,7 +43,7 @@ func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 
 // securityGroups returns the security groups of the load balancer, and sets Peer to the security group that the rules of
 // targets admit.
-func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
+func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.SecurityGroupChoice {
 	given := b.namedSecurityGroups()
 	for _, m := range b.Members {
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), given.Set)
@@ -54,11 +54,11 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 	for _, p := range b.Ports {
 		sources = append(sources, clientBuilder(b).ingressRules(p, alb.AddressType.HasIPv6(), !given.Set)...)
 	}
-	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
+	defer func() { b.Stack.BackendSecurityGroup.Needed = b.Peer != nil && b.Peer.BackendSecurityGroup }()
 	if given.Set {
-		live := b.liveBackendGroup()
-		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool], b.liveBackendGroup)
-		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
+		live := b.liveBackendSecurityGroup()
+		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool], b.liveBackendSecurityGroup)
+		choice := model.SecurityGroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
 			// Without rules of nodes and pods, a new load balancer cannot reach its targets. An existing load balancer keeps the
 			// shared backend security group and these rules.
@@ -82,20 +82,20 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Grou
 			choice.Backend = true // the plan holds the security groups, because the shared one may be among them
 		}
 		if choice.Backend {
-			b.Peer = &model.Peer{BackendGroup: true}
+			b.Peer = &model.Peer{BackendSecurityGroup: true}
 		}
 		return choice
 	}
-	b.Peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
-	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
+	b.Peer = &model.Peer{BackendSecurityGroup: backend, ManagedSecurityGroup: !backend}
+	return model.SecurityGroupsManaged{Backend: backend, Group: model.SecurityGroup{
 		Name: b.managedSecurityGroupName(), Description: naming.ManagedSecurityGroupDescription,
 		Tags: MergeMaps(alb.Tags), Ingress: sources,
 	}}
 }
 
-// liveBackendGroup returns whether the existing load balancer has the shared backend security group. The value is
+// liveBackendSecurityGroup returns whether the existing load balancer has the shared backend security group. The value is
 // unavailable if the ID of this security group is unknown because the security groups of the cluster could not be read.
-func (b securityGroupBuilder) liveBackendGroup() members.LiveValue[bool] {
+func (b securityGroupBuilder) liveBackendSecurityGroup() members.LiveValue[bool] {
 	lb, id := b.LiveLoadBalancer(), b.BackendSecurityGroupID()
 	if lb != nil && id == "" && b.Live.Facts.Fault(model.AskSecurityGroups{}) != nil {
 		return members.LiveValue[bool]{Unavailable: true}
@@ -128,7 +128,7 @@ func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) memb
 		if managed || len(refs) == 0 {
 			return managed && len(refs) == 0
 		}
-		q := model.SecurityGroupQuestion(model.GroupsGiven{Refs: refs})
+		q := model.SecurityGroupQuestion(model.SecurityGroupsGiven{Refs: refs})
 		answer, answered := b.Live.Facts.SecurityGroups[q.Key()]
 		if !b.RequireAnswer(q, answered) {
 			return false

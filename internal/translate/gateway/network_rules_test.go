@@ -17,7 +17,7 @@ import (
 // configurations of a Gateway and for security groups of its existing network load balancer. AWS can neither add the first
 // security group of a load balancer nor remove the last one, so these rules must not depend on such an edit.
 func TestSourcesOfTargetsOfNetworkLoadBalancers(t *testing.T) {
-	backend, all := model.Peer{BackendGroup: true}, []model.Peer{{VPC: true}}
+	backend, all := model.Peer{BackendSecurityGroup: true}, []model.Peer{{VPC: true}}
 	for name, c := range map[string]struct {
 		spec      string
 		preserves string // value of the target group attribute; "" if it is not set

@@ -31,7 +31,7 @@ func TestClientsOfAPort(t *testing.T) {
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"})
 			stack, found := enginetest.Translate(t, f, enginetest.LoadObjects(t, twoMemberDocs(c.first, c.second)), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 			var got []string
-			for _, r := range stack.LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Ingress {
+			for _, r := range stack.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged).Group.Ingress {
 				if r.Protocol != "tcp" || r.From != 80 || r.To != 80 {
 					t.Errorf("rule %+v", r)
 				}

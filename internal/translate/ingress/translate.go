@@ -23,14 +23,14 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.setMembers(g.members, g.previous)
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
-	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
 	t.FindRetainedMember()
 	if len(t.Members) == 0 {
 		retainedBuilder{t}.retainPrevious()
 		// The load balancer of a single Ingress is held while the class of the Ingress has a fault.
 		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
-		t.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
+		t.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.Describe = f.opt.DescribePlan

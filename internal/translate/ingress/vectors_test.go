@@ -69,7 +69,7 @@ func TestFrozenNames(t *testing.T) {
 				}
 			}
 			check("load balancer", c.alb, stack.LoadBalancer.Name)
-			check("security group", c.sg, stack.LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Name)
+			check("security group", c.sg, stack.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged).Group.Name)
 			check("target group", c.tg, stack.TargetGroups[0].Name)
 			check("target group id", c.tgID, stack.TargetGroups[0].ID)
 			check("binding", stack.TargetGroups[0].Name, stack.TargetGroups[0].Binding.Name)

@@ -149,7 +149,7 @@ func TestLostPortOpensNoProtocol(t *testing.T) {
 	older := strings.Replace(both("older", 1, "loadBalancerSourceRanges: [10.0.0.0/8], "), "annotations: {", `annotations: {service.beta.kubernetes.io/aws-load-balancer-enable-tcp-udp-listener: "true", `, 1)
 	src := enginetest.LoadObjects(t, older+"---"+both("younger", 2, ""))
 	out, found := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), src, naming.SharedStack("shop", "g"), nil)
-	managed, _ := out.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	managed, _ := out.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 	var rules []string
 	for _, r := range managed.Group.Ingress {
 		rules = append(rules, fmt.Sprintf("%s %d %s", r.Protocol, r.From, r.CIDR))

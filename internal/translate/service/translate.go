@@ -35,10 +35,10 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
 	t.Stack.Adopters = ownership.Adopters(v, id)
 	t.Stack.Contested = hasForeignMembers // the observed load balancer shows whether these members are served
-	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
 		t.Stack.Held.Everything = len(g.excluded) > 0
-		t.Stack.BackendGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
+		t.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.services = g.members
@@ -121,7 +121,7 @@ func (t *translation) removeUnusedTargetGroups() {
 // reportUnreachableRanges reports IPv6 client ranges if the load balancer has only IPv4 addresses. Such ranges are left out
 // of the security group.
 func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
-	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
+	if _, managed := lb.SecurityGroups.(model.SecurityGroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return
 	}
 	for _, m := range t.services {
