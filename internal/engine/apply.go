@@ -296,7 +296,7 @@ func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
 	return deletes && slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool {
 		do, _ := f.Step.Do.(plan.CreateRule)
-		return f.lacksCapacity() && !do.Rule.NoRoom
+		return f.lacksCapacity() && !do.Rule.OverQuota
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 
 // TestRuleIsNotDeletedWhileAnotherExceedsTheQuota checks that a rule is not deleted while a quota has no room for another
 // rule of the plan, because the next plan may replace the rule in place. This does not apply if the rule that could not be
-// created is already planned with NoRoom.
+// created is already planned with OverQuota.
 func TestRuleIsNotDeletedWhileAnotherExceedsTheQuota(t *testing.T) {
 	remove, modify := plan.DeleteRule{ARN: "rule"}, plan.ModifyRule{}
 	failed := func(class failure.Class, do plan.Action) []FailedStep {
@@ -22,12 +22,12 @@ func TestRuleIsNotDeletedWhileAnotherExceedsTheQuota(t *testing.T) {
 		failed []FailedStep
 		stays  bool
 	}{
-		"nothing failed":                   {remove, nil, false},
-		"quota refuses another rule":       {remove, failed(failure.Quota, create), true},
-		"quota refuses a rule with NoRoom": {remove, failed(failure.Quota, plan.CreateRule{Rule: model.Rule{NoRoom: true}}), false},
-		"another rule is invalid":          {remove, failed(failure.Invalid, create), false},
-		"quota refuses a target group":     {remove, failed(failure.Quota, plan.CreateTargetGroup{}), false},
-		"step modifies a rule":             {modify, failed(failure.Quota, create), false},
+		"nothing failed":                      {remove, nil, false},
+		"quota refuses another rule":          {remove, failed(failure.Quota, create), true},
+		"quota refuses a rule with OverQuota": {remove, failed(failure.Quota, plan.CreateRule{Rule: model.Rule{OverQuota: true}}), false},
+		"another rule is invalid":             {remove, failed(failure.Invalid, create), false},
+		"quota refuses a target group":        {remove, failed(failure.Quota, plan.CreateTargetGroup{}), false},
+		"step modifies a rule":                {modify, failed(failure.Quota, create), false},
 	} {
 		r := &run{}
 		r.out = &Outcome{FailedSteps: c.failed}

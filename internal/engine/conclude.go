@@ -28,7 +28,7 @@ func (r *run) reportFailedSteps(lacksFacts bool) {
 	// These failures are resolved: a rule that has replaced another rule is not over capacity, and a load balancer whose
 	// name was taken has another name now.
 	r.heldSteps = slices.DeleteFunc(r.heldSteps, func(f FailedStep) bool {
-		return f.lacksCapacity() && !f.Step.NeedsExtraQuota && !r.out.Plan.RulesOverCapacity[f.Step.Rule] || f.isComputedNameTaken()
+		return f.lacksCapacity() && !f.Step.NeedsExtraQuota && !r.out.Plan.RulesOverQuota[f.Step.Rule] || f.isComputedNameTaken()
 	})
 	failed := append(slices.Clone(r.heldSteps), r.out.FailedSteps...)
 	for _, f := range failed {

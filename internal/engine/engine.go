@@ -130,7 +130,7 @@ type LiveLoadBalancer struct {
 // IsOver reports whether the stack has no resources in AWS any more and no object needs it. It is false for a stack with
 // held parts.
 func (o Outcome) IsOver() bool {
-	held := o.Plan.HasRetainedParts && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
+	held := o.Plan.HasRetainedParts && (o.Stack.Held.AllResources || len(o.Stack.Held.Members) > 0)
 	return o.Stack.IsEmpty() && !held && o.Done && o.Err == nil &&
 		!slices.ContainsFunc(o.Stack.Leaving, func(m model.Member) bool { return m.Claimed })
 }

@@ -90,7 +90,7 @@ func (f FailedStep) blocksTakeOver() bool {
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, found := r.relation.AdjustDesired(stack, have)
 	if r.takeOverBlocked && r.relation.Kind == handover.TakesOver && r.relation.DependsOnOther(have) {
-		stack.Held.Everything = true
+		stack.Held.AllResources = true
 	}
 	return stack, found
 }
@@ -114,7 +114,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 		return
 	}
 	// If only objects do not allow the take-over, their next event starts a run. No event reports a change in AWS.
-	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Kind != handover.TakeOverNotAllowed
+	d.Stack.Held.AllResources, d.MissingInAWS = true, r.relation.Kind != handover.TakeOverNotAllowed
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // a held stack carries out no step
 }

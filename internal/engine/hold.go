@@ -74,7 +74,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 	case plan.CreateRule, plan.ModifyRule:
 		matches := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
 		if f.lacksCapacity() && !(s.NeedsExtraQuota && perStepQuotas[errorCode(f.Err)]) {
-			return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.NoRoom) })
+			return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.OverQuota) })
 		}
 		return f.Class == failure.Quota && s.NeedsExtraQuota && h.markRulesInPlace(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
 	case plan.CreateTargetGroup:
@@ -169,23 +169,23 @@ func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) boo
 			listenerChanged = change(&l.Rules[j]) || listenerChanged
 		}
 		if listenerChanged {
-			l.RestoreCoveredRules()
+			l.RestoreShadowedRules()
 		}
 		changed = changed || listenerChanged
 	}
 	return changed
 }
 
-// leaveOutCertificate leaves a refused certificate out of a listener, so that the removal of others does not wait. lacksRoom
+// leaveOutCertificate leaves a refused certificate out of a listener, so that the removal of others does not wait. overQuota
 // reports whether a quota is the reason. The result reports whether the certificate was not left out before.
-func leaveOutCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
-	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.NoRoom, arn) {
+func leaveOutCertificate(l *model.Listener, arn string, overQuota bool) bool {
+	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.OverQuota, arn) {
 		return false
 	}
 	tls := *l.TLS
 	to := &tls.Refused
-	if lacksRoom {
-		to = &tls.NoRoom
+	if overQuota {
+		to = &tls.OverQuota
 	}
 	*to = append(slices.Clone(*to), arn)
 	l.TLS = &tls

@@ -278,8 +278,8 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		stack, ofRelation := r.withRelation(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
-		if options.StrictGroups && !stack.Held.Everything && found.CountErrors()+more.CountErrors() > 0 {
-			stack.Held.Everything = true
+		if options.StrictGroups && !stack.Held.AllResources && found.CountErrors()+more.CountErrors() > 0 {
+			stack.Held.AllResources = true
 			p, _ = planner.Make(stack, have, options, memory)
 		}
 		var rights []model.Question

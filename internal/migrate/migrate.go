@@ -265,7 +265,7 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 	if len(g.Members) == 0 || g.lb == nil {
 		return g
 	}
-	if stack.Held.Everything {
+	if stack.Held.AllResources {
 		g.addNote(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so it is not translated", "fix the problems in the other notes")
 		return g
 	}

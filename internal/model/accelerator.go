@@ -138,11 +138,11 @@ type EndpointGroup struct {
 	// created.
 	OverridesHeld bool
 	Endpoints     []Endpoint
-	// Kept are the ids of existing endpoints that stay although they are not desired. Each of them may be the load balancer
-	// of an object whose load balancer is not known or does not exist yet, or it is not known whether the GlobalAccelerator
-	// may use it.
-	Kept   []string
-	Origin finding.Origin
+	// RetainedEndpoints are the ids of existing endpoints that stay although they are not desired. Each of them may be the
+	// load balancer of an object whose load balancer is not known or does not exist yet, or it is not known whether the
+	// GlobalAccelerator may use it.
+	RetainedEndpoints []string
+	Origin            finding.Origin
 }
 
 // DialRule is a limit for changes of a traffic dial: it changes towards Dial by at most Step at a time. Both are

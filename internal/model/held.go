@@ -28,9 +28,9 @@ func (h Held) Has(why Held) bool { return h&why != 0 }
 
 // HeldParts describes which resources of a stack are held, apart from single rules and default actions.
 type HeldParts struct {
-	// Everything reports whether no resource of the stack is created, changed or deleted, because a finding blocks the stack
+	// AllResources reports whether no resource of the stack is created, changed or deleted, because a finding blocks the stack
 	// or all members are blocked.
-	Everything bool
+	AllResources bool
 	// Creation reports whether a load balancer that does not exist must not be created.
 	Creation bool
 	// Replacement reports whether the existing load balancer keeps its type and scheme, because no replacement can be

@@ -208,10 +208,10 @@ type Listener struct {
 	// DefaultRuleTags are the tags of a rule that takes the place of the default action: those of the Ingress in DefaultOf.
 	DefaultRuleTags map[string]string
 	Rules           []Rule // in order of precedence; priorities are 1, 2, 3, …
-	// Covered has all rules, including those that are not in Rules because an earlier redirect answers all their requests.
-	// It is nil if Rules has all rules. Covering is the Shadowing with which Rules was computed.
-	Covered  []Rule
-	Covering Shadowing
+	// AllRules has all rules, including those that are not in Rules because an earlier redirect answers all their requests.
+	// It is nil if Rules has all rules. Shadowing is the value with which Rules was computed.
+	AllRules  []Rule
+	Shadowing Shadowing
 	// OrderHeld is not 0 while AWS refuses to reorder the rules. All rules then keep their priorities.
 	OrderHeld  Held
 	Attributes map[string]string
@@ -220,14 +220,14 @@ type Listener struct {
 	Tags         map[string]string
 	// Members are the members that listen on the port, in the order of the members of the stack.
 	Members []finding.Ref
-	// Guests are the ListenerSets that define the port, if the Gateway itself has no listener on it.
-	Guests []finding.Ref
+	// ListenerSets are the ListenerSets that define the port, if the Gateway itself has no listener on it.
+	ListenerSets []finding.Ref
 }
 
-// Owners returns the objects whose namespaces own the port: the Guests, or else the Members.
+// Owners returns the objects whose namespaces own the port: the ListenerSets, or else the Members.
 func (l Listener) Owners() []finding.Ref {
-	if len(l.Guests) > 0 {
-		return l.Guests
+	if len(l.ListenerSets) > 0 {
+		return l.ListenerSets
 	}
 	return l.Members
 }
@@ -264,10 +264,10 @@ type TLS struct {
 	// Certificates are the certificates of each member, in the order of the members of the stack. The plan merges them into
 	// one list.
 	Certificates []CertChoice
-	// Refused are the ARNs of certificates that AWS refuses to attach, NoRoom those of certificates that exceed a quota.
+	// Refused are the ARNs of certificates that AWS refuses to attach, OverQuota those of certificates that exceed a quota.
 	// Members that name these certificates keep their existing certificates.
-	Refused, NoRoom []string
-	MutualAuth      *MutualAuth
+	Refused, OverQuota []string
+	MutualAuth         *MutualAuth
 	// NotImported reports whether members name TLS Secrets whose certificates are not imported.
 	NotImported bool
 }

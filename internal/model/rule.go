@@ -29,9 +29,9 @@ type Rule struct {
 	// InPlace is set if the existing rule is changed in one call, because a quota leaves no room for a change in several
 	// steps.
 	InPlace bool
-	// NoRoom is set while a quota leaves no room for another rule. The rule then replaces an existing rule of its namespace
-	// that is not desired any more. If there is none, the rule is left out.
-	NoRoom bool
+	// OverQuota is set while a quota is reached, so that no rule can be added. The rule then replaces an existing rule of its
+	// namespace that is not desired any more. If there is none, the rule is left out.
+	OverQuota bool
 }
 
 // RuleKey identifies a rule of a stack by the port of its listener and its origin. Unlike the priority, it does not change

@@ -45,25 +45,25 @@ func OptimizeRules(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-// RestoreCoveredRules computes Rules again from Covered. Rules that are in Rules keep their current values, such as Held. It
-// restores rules that were left out because of a redirect that is held now: AWS may not have this redirect, so the redirect
-// may not answer their requests.
-func (l *Listener) RestoreCoveredRules() {
-	if l.Covered == nil {
+// RestoreShadowedRules computes Rules again from AllRules. Rules that are in Rules keep their current values, such as Held.
+// It restores rules that were left out because of a redirect that is held now: AWS may not have this redirect, so the
+// redirect may not answer their requests.
+func (l *Listener) RestoreShadowedRules() {
+	if l.AllRules == nil {
 		return
 	}
 	now := map[RuleKey]Rule{}
 	for _, r := range l.Rules {
 		now[r.Key(l.Port)] = r
 	}
-	all := slices.Clone(l.Covered)
+	all := slices.Clone(l.AllRules)
 	for i, r := range all {
 		if x, ok := now[r.Key(l.Port)]; ok {
 			all[i] = x
 		}
 	}
 	l.Rules = all
-	l.Rules = OptimizeRules(*l, l.Covering)
+	l.Rules = OptimizeRules(*l, l.Shadowing)
 }
 
 func redirectOf(r Rule) (Redirect, bool) {

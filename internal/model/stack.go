@@ -174,8 +174,9 @@ type BackendSecurityGroupUse struct {
 	Given string
 	// Needed reports whether this stack needs the shared backend security group.
 	Needed bool
-	// OthersLive reports whether another object that is not being deleted may need the shared backend security group.
-	OthersLive bool
+	// MayBeNeededByOthers reports whether another object that is not being deleted may need the shared backend security
+	// group.
+	MayBeNeededByOthers bool
 	// Tags are the desired tags of the shared backend security group, without those of the controller.
 	Tags map[string]string
 }

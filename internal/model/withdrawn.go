@@ -28,7 +28,7 @@ type Withdrawn struct {
 
 // WithdrawnProtocol is the protocol that a TCP_UDP listener keeps, and the reason why the other protocol is withdrawn.
 type WithdrawnProtocol struct {
-	Left BaseProtocol
+	RemainingProtocol BaseProtocol
 	Withdrawal
 }
 

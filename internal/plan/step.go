@@ -108,8 +108,8 @@ type Plan struct {
 	// WaitKeys identify the waits with a deadline, including those whose deadline has passed. The engine records how long each
 	// key has been in the plans of the stack, and passes these times to the next plan in Memory.WaitedTimes.
 	WaitKeys []string
-	// RulesOverCapacity are listener rules that are omitted because a quota of AWS is reached.
-	RulesOverCapacity map[model.RuleKey]bool
+	// RulesOverQuota are listener rules that are omitted because a quota of AWS is reached.
+	RulesOverQuota map[model.RuleKey]bool
 	// Questions are for facts that the plan needs but that were not read. The caller reads the facts and makes the plan again.
 	Questions []model.Question
 	// KnownIDs has the ARNs and ids of the resources that already exist.

@@ -269,7 +269,7 @@ func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans
 // listed separately.
 func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
-		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Members: explainMembers(d.Stack),
+		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.AllResources, Members: explainMembers(d.Stack),
 		Findings: explainFindings(d.Findings.About(object)), Others: []explainedFinding{}, LoadBalancers: []explainedLoadBalancer{},
 		Summary: d.Plan.Summary(d.Have), Accelerator: explainAccelerator(d),
 	}
@@ -419,7 +419,7 @@ func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts obs
 		listed[r.Desired.Key(l.Port)] = true
 		out.Rules = append(out.Rules, explainRule(r.Desired, 0, isOwn, "held and not created: another rule has the same conditions, or AWS refuses this rule"))
 	}
-	for _, r := range l.Covered {
+	for _, r := range l.AllRules {
 		if !listed[r.Key(l.Port)] {
 			out.Rules = append(out.Rules, explainRule(r, 0, isOwn, "not created: an earlier redirect answers all its requests"))
 		}

@@ -229,7 +229,7 @@ type answerCollector struct {
 
 // addAnswers adds the answers of the load balancers of a stack, and the notes about them.
 func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error {
-	if d.Stack.Held.Everything && a.mayNameHost(d.Stack) {
+	if d.Stack.Held.AllResources && a.mayNameHost(d.Stack) {
 		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so its new settings have no effect; run \"fulcrum explain\" for one of the objects of this load balancer", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID))
 	}
 	// The comparer replaces ARNs of target groups in the actions of AWS by ids, as in the desired actions.
@@ -357,8 +357,8 @@ func desiredRulesOf(rules []resolved.Rule) []model.Rule {
 func (a *answerCollector) coveredRules(l resolved.Listener, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.OmittedRules):] {
-		for _, i := range model.MatchingRules(l.Desired.Covered, a.Request) {
-			if c := l.Desired.Covered[i]; tree.OriginText(c.Key(0).Of) == r.From && plan.ConditionsText(c.Conditions) == r.Conditions {
+		for _, i := range model.MatchingRules(l.Desired.AllRules, a.Request) {
+			if c := l.Desired.AllRules[i]; tree.OriginText(c.Key(0).Of) == r.From && plan.ConditionsText(c.Conditions) == r.Conditions {
 				out = append(out, r)
 				break
 			}

@@ -171,7 +171,7 @@ func (s *statusCommand) readStatus(cmd *cobra.Command) (StatusDocument, error) {
 	s.awsErr = input.Open(ctx, &s.Source, s.store)
 	for _, m := range s.moves(ctx) {
 		status := s.status(ctx, m)
-		if status.State == handover.StateNotRequested && len(status.Members) == 0 && !s.draft(ctx, m.fromStack).TranslatedStack.Held.Everything {
+		if status.State == handover.StateNotRequested && len(status.Members) == 0 && !s.draft(ctx, m.fromStack).TranslatedStack.Held.AllResources {
 			continue // the last Ingress of the load balancer is being deleted or moves to another load balancer
 		}
 		doc.LoadBalancers = append(doc.LoadBalancers, status)

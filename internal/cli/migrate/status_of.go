@@ -121,7 +121,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 			out.Notes = append(out.Notes, f.TextWithField())
 		}
 	}
-	if takenOver := out.State == handover.StateAdopting || out.State == handover.StateAdopted; takenOver && gateway.TranslatedStack.Held.Everything && gateway.TranslatedStack.IsEmpty() {
+	if takenOver := out.State == handover.StateAdopting || out.State == handover.StateAdopted; takenOver && gateway.TranslatedStack.Held.AllResources && gateway.TranslatedStack.IsEmpty() {
 		if why := input.UnservedReason(&s.Source, s.store, m.gateway); len(out.Notes) == 0 && why != "" {
 			out.Notes = append(out.Notes, why)
 		}

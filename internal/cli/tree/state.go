@@ -31,7 +31,7 @@ type Comparer struct {
 func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack {
 	c := NewComparer(d, facts, targets)
 	return Stack{
-		stack: d.Stack.ID, Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), findingList: d.Findings, names: plan.ResourceNamesOf(d.Have),
+		stack: d.Stack.ID, Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.AllResources, Findings: output.Findings(d.Findings), findingList: d.Findings, names: plan.ResourceNamesOf(d.Have),
 		Members: output.MembersOf(d.Stack.Members), Accelerators: AcceleratorComparer{c}.accelerators(),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.TargetGroups(), SecurityGroups: c.securityGroups(),
 	}

@@ -75,7 +75,7 @@ type Result struct {
 // ignoredTag, because this tag has no effect.
 func Compare(ingress, gateway Side, ignoredTag string) Result {
 	c := &comparison{ingressSide: ingress, gatewaySide: gateway, ignoredTag: ignoredTag}
-	if gateway.LoadBalancer == nil || gateway.Held.Everything {
+	if gateway.LoadBalancer == nil || gateway.Held.AllResources {
 		c.addDifference(0, "load balancer", "exists", "cannot be built")
 		return c.Result
 	}

@@ -61,7 +61,7 @@ func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	switch {
 	case s.FrontendStack == nil:
 		return FrontendNLB(s.Stack), &s.Stack
-	case s.FrontendStack.Held.Everything:
+	case s.FrontendStack.Held.AllResources:
 		return nil, s.FrontendStack
 	}
 	return s.FrontendStack.LoadBalancer, s.FrontendStack

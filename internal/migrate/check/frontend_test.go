@@ -83,7 +83,7 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 		says   string
 	}{
 		"none":                 {func(s *check.Side) { s.FrontendStack = nil }, "frontend NLB: Ingress exists, Gateway none"},
-		"held":                 {func(s *check.Side) { s.FrontendStack.Held.Everything = true }, "frontend NLB: Ingress exists, Gateway none"},
+		"held":                 {func(s *check.Side) { s.FrontendStack.Held.AllResources = true }, "frontend NLB: Ingress exists, Gateway none"},
 		"nothing":              {func(s *check.Side) { s.FrontendStack.LoadBalancer = nil }, "frontend NLB: Ingress exists, Gateway none"},
 		"another scheme":       {lb(func(lb *model.LoadBalancer) { lb.Scheme = model.InternetFacing }), "frontend NLB: scheme: Ingress internal, Gateway internet-facing"},
 		"another address type": {lb(func(lb *model.LoadBalancer) { lb.AddressType = model.DualStack }), "frontend NLB: address type"},

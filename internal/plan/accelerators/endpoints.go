@@ -67,7 +67,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	var leave []observed.Endpoint
 	for _, e := range live.Endpoints {
 		wanted := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.ID == e.ID })
-		if !wanted && !m.want.Held && !slices.Contains(w.Kept, e.ID) {
+		if !wanted && !m.want.Held && !slices.Contains(w.RetainedEndpoints, e.ID) {
 			leave = append(leave, e)
 		}
 	}

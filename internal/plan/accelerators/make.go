@@ -51,7 +51,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	case want.DeletionGuard != nil && m.live != nil:
 		m.Findings.Add(*want.DeletionGuard)
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
-	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
+	case want.Held.AllResources, len(want.Members)+len(want.Leaving) == 0:
 		// The object does not exist, although this controller did not remove its finalizer, or everything is held. The
 		// accelerator is retained. Only endpoints that the object may not use are removed.
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()

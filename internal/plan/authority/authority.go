@@ -111,7 +111,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	}
 	protocol, less := l.Protocol, (*model.Withdrawal)(nil)
 	if w, gone := rv.withdrawn.Protocols[l.ARN]; gone {
-		protocol, less = string(w.Left), &w.Withdrawal
+		protocol, less = string(w.RemainingProtocol), &w.Withdrawal
 		changes = append(changes, plan.Change{Path: "protocol", From: l.Protocol, To: protocol})
 		rv.reportWithdrawal(*less, fmt.Sprintf("the port listens on %s alone", protocol))
 	}

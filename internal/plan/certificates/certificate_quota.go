@@ -44,10 +44,10 @@ func (t *certificateClaims) admitCertificate(member finding.Ref, arn string, hos
 		t.shares.AddRetained(member.Namespace)
 	case slices.Contains(t.listener.TLS.Refused, arn):
 		return false
-	case len(t.listener.TLS.NoRoom) > 0:
+	case len(t.listener.TLS.OverQuota) > 0:
 		// A claim is recorded even if AWS has not refused this certificate yet, so that the certificate can replace one
 		// that the same namespace requested before.
-		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refusedByQuota: slices.Contains(t.listener.TLS.NoRoom, arn)})
+		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refusedByQuota: slices.Contains(t.listener.TLS.OverQuota, arn)})
 	}
 	return true
 }

@@ -35,13 +35,13 @@ func ObjectObstacles(want, from model.Stack) (out finding.List) {
 	case want.ID.Kind != from.ID.Kind.AdopterKind():
 		add("choose a GatewayClass of the same kind of load balancer", "a Gateway of this class has another kind of load balancer")
 		return out
-	case from.IsEmpty() && !from.Held.Everything:
+	case from.IsEmpty() && !from.Held.AllResources:
 		add("correct the name in fulcrum.dev/adopt, or remove the annotation to get a new load balancer", "no object of that name is served by this controller")
 		return out
 	case shared:
 		add("remove the annotation", "Services share it by fulcrum.dev/load-balancer-group, and no Gateway can take over a shared load balancer")
 		return out
-	case from.Held.Everything || from.IsEmpty():
+	case from.Held.AllResources || from.IsEmpty():
 		add("correct the errors that the events of the objects report", "it is held because of errors of its objects, so that its desired state is not known")
 		return out
 	}

@@ -67,7 +67,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 			return rel, err
 		}
 	}
-	if stack.IsEmpty() && stack.Held.Everything {
+	if stack.IsEmpty() && stack.Held.AllResources {
 		return Relation{}, nil // the desired state is unknown, and the stack is held anyway
 	}
 	switch requests := stack.Adopts != nil && !stack.IsEmpty(); {
@@ -106,7 +106,7 @@ func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translato
 		return out, err
 	}
 	out.OtherStack = gateway
-	keeps := gateway.Held.Everything && gateway.IsEmpty() || gateway.Adopts != nil && gateway.Adopts.From == stack.ID && !gateway.DryRun && !gateway.IsEmpty()
+	keeps := gateway.Held.AllResources && gateway.IsEmpty() || gateway.Adopts != nil && gateway.Adopts.From == stack.ID && !gateway.DryRun && !gateway.IsEmpty()
 	switch {
 	case keeps || stack.IsEmpty():
 	case mayTakeBack(&by.LoadBalancer, stack):
@@ -125,7 +125,7 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 	switch {
 	case err != nil || !on:
 		return Relation{}, err
-	case previous.IsEmpty() && previous.Held.Everything, !previous.IsEmpty() && mayTakeBack(live, previous):
+	case previous.IsEmpty() && previous.Held.AllResources, !previous.IsEmpty() && mayTakeBack(live, previous):
 		return Relation{Other: from, OtherStack: previous, Kind: GivesBack}, nil
 	case naming.HasStackTags(from, live.Tags):
 		return Relation{Other: from, OtherStack: previous, Kind: TakesOver}, nil
@@ -220,16 +220,16 @@ func (rel Relation) AdjustDesired(stack model.Stack, have observed.Stack) (model
 		f.Blocks = finding.BlocksNothing
 		return stack, finding.List{f}
 	case HandedOver:
-		stack.Held.Everything = !stack.IsEmpty() || !isEmpty(have)
+		stack.Held.AllResources = !stack.IsEmpty() || !isEmpty(have)
 		return stack, report(finding.LoadBalancerAdopted, other+" has taken over the load balancer; edits of this object have no effect",
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
 	case Withheld:
-		stack.Held.Everything = true
+		stack.Held.AllResources = true
 		return stack, report(finding.LoadBalancerAdopted, other+" retains the load balancer that it has taken over, because no member of "+stack.ID.Title()+
 			" is in a namespace that had a member at the take-over; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
 	case GivesBack:
-		stack.Held.Everything, stack.DryRun = true, false
-		if rel.OtherStack.Held.Everything {
+		stack.Held.AllResources, stack.DryRun = true, false
+		if rel.OtherStack.Held.AllResources {
 			return stack, report(finding.LoadBalancerReturned, other+" cannot take its load balancer back until its errors are corrected; the Gateway stays unchanged in AWS",
 				"correct the errors in the events of the objects of "+other+", delete these objects, or restore annotation "+naming.AdoptAnnotation+" of the Gateway")
 		}
@@ -264,7 +264,7 @@ func (rel Relation) IsWaitingForOther(stack model.Stack) bool {
 	case TakesOver:
 		return rel.TagsMissing
 	case HandedOver:
-		return rel.TagsMissing || stack.IsEmpty() && stack.Held.Everything
+		return rel.TagsMissing || stack.IsEmpty() && stack.Held.AllResources
 	}
 	return false
 }

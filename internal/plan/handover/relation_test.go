@@ -57,7 +57,7 @@ func withMembersInNewNamespace(s model.Stack) model.Stack {
 }
 
 func TestRelate(t *testing.T) {
-	gone, held := model.Stack{}, model.Stack{ID: gateway, Held: model.HeldParts{Everything: true}}
+	gone, held := model.Stack{}, model.Stack{ID: gateway, Held: model.HeldParts{AllResources: true}}
 	for name, c := range map[string]struct {
 		stack model.Stack
 		have  observed.Stack
@@ -120,8 +120,8 @@ func TestStackDoesNotChangeResourcesThatItHandedOver(t *testing.T) {
 		"without, and nothing is left":   {model.Stack{ID: ingressGroup}, observed.Stack{}, false},
 		"without, and some is not taken": {model.Stack{ID: ingressGroup}, left, true},
 	} {
-		if got, _ := rel.AdjustDesired(c.stack, c.have); got.Held.Everything != c.held {
-			t.Errorf("%s: held %t", name, got.Held.Everything)
+		if got, _ := rel.AdjustDesired(c.stack, c.have); got.Held.AllResources != c.held {
+			t.Errorf("%s: held %t", name, got.Held.AllResources)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (s StateFacts) stateWithoutPreviousTag(live *observed.LoadBalancer) State {
 // stateAfterTakeOver returns the state if the load balancer has the tags of the Gateway, and the tag that records that it
 // was taken over from the other stack.
 func (s StateFacts) stateAfterTakeOver() State {
-	gone := s.Other.IsEmpty() && !s.Other.Held.Everything
+	gone := s.Other.IsEmpty() && !s.Other.Held.AllResources
 	switch {
 	case s.hasWithdrawn() && !gone && (isHeldEntirely(s.Other) || mayTakeBack(s.Have.LiveLoadBalancer(model.LoadBalancerID), s.Other)):
 		return StateGivingBack
@@ -114,7 +114,7 @@ func (s StateFacts) hasWithdrawn() bool {
 }
 
 // isHeldEntirely reports whether a stack is held as a whole because its desired state cannot be determined.
-func isHeldEntirely(s model.Stack) bool { return s.Held.Everything && s.IsEmpty() }
+func isHeldEntirely(s model.Stack) bool { return s.Held.AllResources && s.IsEmpty() }
 
 // TakeOverObstacles returns the findings that prevent a take-over.
 func TakeOverObstacles(found finding.List) finding.List {

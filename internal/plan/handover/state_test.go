@@ -57,7 +57,7 @@ func TestStateOf(t *testing.T) {
 	t.Parallel()
 	dryRun := func(s *model.Stack) { s.DryRun = true }
 	silent := func(s *model.Stack) { s.Adopts = nil }
-	held := func(s *model.Stack) { s.LoadBalancer, s.Held.Everything = nil, true }
+	held := func(s *model.Stack) { s.LoadBalancer, s.Held.AllResources = nil, true }
 	none := model.Stack{ID: edgeIngressGroup}
 	refusal := finding.List{{Reason: finding.AdoptionRefused, Severity: finding.Error}}
 	with := func(have observed.Stack, edit func(*observed.Stack)) observed.Stack {
@@ -92,8 +92,8 @@ func TestStateOf(t *testing.T) {
 		})}, StateAdopted},
 		"all is the Gateway's":                               {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
 		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requestingGateway(nil), Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway), Findings: refusal}, StateAdopted},
-		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: edgeGateway, Held: model.HeldParts{Everything: true}}, Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
-		"members cannot be built":                            {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edgeIngressGroup, Held: model.HeldParts{Everything: true}}, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
+		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: edgeGateway, Held: model.HeldParts{AllResources: true}}, Other: servingIngressGroup(), Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
+		"members cannot be built":                            {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edgeIngressGroup, Held: model.HeldParts{AllResources: true}}, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
 		"members are leaving":                                {StateFacts{Gateway: requestingGateway(nil), Other: model.Stack{ID: edgeIngressGroup, Leaving: servingIngressGroup().Members}, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateAdopted},
 		"members are gone":                                   {StateFacts{Gateway: requestingGateway(nil), Other: none, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateReleased},
 		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requestingGateway(dryRun), Other: none, Have: observedLoadBalancer(edgeIngressGroup, edgeGateway)}, StateReleased},

@@ -73,5 +73,5 @@ func membersWithStatusOf(members []model.Member, lb *observed.LoadBalancer, show
 
 // hasNoObjects reports whether a stack has no objects, not even objects that are leaving it.
 func hasNoObjects(stack model.Stack) bool {
-	return stack.IsEmpty() && !stack.Held.Everything && len(stack.Leaving) == 0
+	return stack.IsEmpty() && !stack.Held.AllResources && len(stack.Leaving) == 0
 }

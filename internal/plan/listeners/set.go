@@ -76,7 +76,7 @@ func (s *Planner) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened ma
 		s.plannerOf(&lb.Listeners[i]).removeForeignRules(after)
 	}
 	s.orderByShare(lb, from)
-	(&rules.RuleQuota{TargetGroups: s.targetGroups, Finalizers: s.finalizers, Keys: s.conditionKeys, LB: lb}).PlanRulesAwaitingRoom(groups)
+	(&rules.RuleQuota{TargetGroups: s.targetGroups, Finalizers: s.finalizers, Keys: s.conditionKeys, LB: lb}).PlanRulesAwaitingQuota(groups)
 	return targeted
 }
 

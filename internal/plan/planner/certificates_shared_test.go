@@ -113,7 +113,7 @@ func TestMembersShareACertificateAtTheQuota(t *testing.T) {
 			have := converge(t, stack(append([]string{"d"}, unused...), []string{"d"}), observed.Stack{Facts: testFacts()})
 			have.Facts.CertificatesAsked = true
 			want := stack([]string{"d", "x"}, []string{"d", "x"})
-			want.LoadBalancer.Listeners[0].TLS.NoRoom = []string{"x"}
+			want.LoadBalancer.Listeners[0].TLS.OverQuota = []string{"x"}
 			certs := planner.Choose(want, have, testOptions, plan.Memory{}).LoadBalancers[0].Listeners[0].Certs
 			if len(certs.BlockedMembers) > 0 || !slices.Contains(certs.List, "x") || len(certs.ReplacedBy) != 1 {
 				t.Errorf("held: %v, certificates: %v, replaced: %v", certs.BlockedMembers, certs.List, certs.ReplacedBy)

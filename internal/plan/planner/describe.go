@@ -20,7 +20,7 @@ import (
 func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *document.Document {
 	doc := &document.Document{ID: want.ID.String(), Resources: map[document.ResourceType]map[string]any{}}
 	switch {
-	case want.Held.Everything:
+	case want.Held.AllResources:
 		return nil
 	case want.IsEmpty(), want.Accelerator != nil:
 		return doc

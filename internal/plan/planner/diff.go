@@ -135,7 +135,7 @@ func (d *stepPlanner) recordShownState() {
 		}
 	}
 	old := d.lb.ShownPrevious(d.Have)
-	if d.Want.Held.Everything {
+	if d.Want.Held.AllResources {
 		// Nothing is created or changed, and another stack may already have taken over listeners.
 		old = d.Have.LiveLoadBalancer(model.LoadBalancerID)
 	}
@@ -166,7 +166,7 @@ func (r *resolution) hasHeldPart() bool {
 		return false
 	}
 	held := r.Want.Held
-	if held.Everything || r.Want.IsEmpty() || held.Creation || held.Replacement || held.Frontend || held.Certificates ||
+	if held.AllResources || r.Want.IsEmpty() || held.Creation || held.Replacement || held.Frontend || held.Certificates ||
 		len(held.Members) > 0 || len(r.lb.Previous)+len(r.frontend.Previous)+len(r.surplusLoadBalancers) > 0 {
 		return true
 	}

@@ -106,7 +106,7 @@ func TestDocumentHasHeldPartsAsTheyAreInAWS(t *testing.T) {
 
 func TestDescribeReturnsNoResourcesIfNothingIsCreated(t *testing.T) {
 	held, empty, homeless, strange := heldStack(), heldStack(), heldStack(), heldStack()
-	held.Held.Everything = true
+	held.Held.AllResources = true
 	empty.LoadBalancer, empty.TargetGroups = nil, nil
 	homeless.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"gone"}}
 	strange.LoadBalancer.AddOns.WebACL = &model.WebACL{Name: "gone"}

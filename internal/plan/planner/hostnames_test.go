@@ -47,7 +47,7 @@ func TestNotFoundRulesPrecedeTheRuleOfTheMember(t *testing.T) {
 			have := observed.Stack{Facts: testFacts(), LoadBalancers: []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{l}}}}
 			have.Facts.Withdrawn = &withdrawn
 			want := model.Stack{ID: testStackID, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
-			want.Held.Everything = true
+			want.Held.AllResources = true
 			p, found := planner.Make(want, have, testOptions, plan.Memory{})
 			var made []int32
 			moved := map[string]int32{}

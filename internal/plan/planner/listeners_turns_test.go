@@ -44,7 +44,7 @@ func stackListeningOn(ports map[string][]int32) model.Stack {
 func ownedByGuests(st model.Stack) model.Stack {
 	for i := range st.LoadBalancer.Listeners {
 		l := &st.LoadBalancer.Listeners[i]
-		l.Members, l.Guests = []finding.Ref{memberOf("shop")}, l.Members
+		l.Members, l.ListenerSets = []finding.Ref{memberOf("shop")}, l.Members
 	}
 	return st
 }

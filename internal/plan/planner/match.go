@@ -72,7 +72,7 @@ func (r *resolution) recordKnownIDs() {
 // mayBeKept reports whether the load balancer live may be kept for a desired one, because it has the desired type and scheme,
 // which AWS cannot change, or because it is held.
 func (r *resolution) mayBeKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
-	held := r.Want.Held.Everything
+	held := r.Want.Held.AllResources
 	if lb.IsFrontend() {
 		held = held || lb.Desired != nil && r.Want.Held.Frontend
 	} else {
@@ -93,7 +93,7 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 		first, second = second, first
 	}
 	equal.EachForwardedARN(second.Listeners, func(arn string) { r.usage.KeptTargetGroups[arn] = true })
-	if !r.Want.Held.Everything && len(r.Want.Members) > 0 {
+	if !r.Want.Held.AllResources && len(r.Want.Members) > 0 {
 		r.Findings.Add(finding.Finding{
 			Object: r.Want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is used, the second is not changed", first.ARN, second.ARN, r.Want.ID),

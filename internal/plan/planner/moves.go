@@ -37,7 +37,7 @@ func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Opti
 			again = rest
 		}
 	}
-	if len(gone) == 0 || want.Held.Everything {
+	if len(gone) == 0 || want.Held.AllResources {
 		return want, again
 	}
 	original := want
@@ -98,7 +98,7 @@ func (r memberMoves) reportDeletionProtection() {
 // and later that it does not serve them any more.
 func (r memberMoves) reportDepartures() {
 	old := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID)
-	if old == nil || r.Want.Held.Everything {
+	if old == nil || r.Want.Held.AllResources {
 		return
 	}
 	for _, d := range r.Want.MovesOut {

@@ -127,7 +127,7 @@ func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memo
 // choices were added to it.
 func (r *resolution) decideOutcome(original model.Stack) {
 	switch {
-	case r.Want.Held.Everything || r.mustKeepLoadBalancer():
+	case r.Want.Held.AllResources || r.mustKeepLoadBalancer():
 		r.outcome = outcomeUnchanged
 	case r.Want.IsEmpty() && r.retainMembers():
 		r.outcome = outcomeRetained

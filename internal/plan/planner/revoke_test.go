@@ -90,7 +90,7 @@ func TestWithdrawnPartsStopServing(t *testing.T) {
 			before := have.LoadBalancers[0].Listeners[0]
 			have.Facts.Withdrawn = &c.withdrawn
 			want := withFinalizers(stackWithRules(forwardRule("/a", "g1")))
-			want.LoadBalancer, want.TargetGroups, want.Held.Everything = nil, nil, true
+			want.LoadBalancer, want.TargetGroups, want.Held.AllResources = nil, nil, true
 			p, found := planner.Make(want, have, testOptions, plan.Memory{})
 			if diff := cmp.Diff(c.steps, revocationStepTexts(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)

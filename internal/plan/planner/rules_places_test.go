@@ -87,11 +87,11 @@ func (s sharedStackGenerator) stackOf(of ...map[int32][]model.Rule) model.Stack 
 	return st
 }
 
-// setQuotaReached sets NoRoom in all desired rules, as if the load balancer had reached its rule quota.
+// setQuotaReached sets OverQuota in all desired rules, as if the load balancer had reached its rule quota.
 func setQuotaReached(want model.Stack) {
 	for i := range want.LoadBalancer.Listeners {
 		for j := range want.LoadBalancer.Listeners[i].Rules {
-			want.LoadBalancer.Listeners[i].Rules[j].NoRoom = true
+			want.LoadBalancer.Listeners[i].Rules[j].OverQuota = true
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	used := d.Have.Facts.BackendSecurityGroupUsers > 0
 	// Other stacks may be deleted at the same time. Each stack checks again after its own load balancer is deleted. The
 	// last stack then finds no load balancer that uses the security group.
-	if use.Given != "" || use.OthersLive || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
+	if use.Given != "" || use.MayBeNeededByOthers || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
 		return
 	}
 	// Rules in the security groups of nodes and pods have this security group as their source. Such rules are removed with

@@ -109,7 +109,7 @@ func TestWaitForReplacementContinuesWhileStackIsHeld(t *testing.T) {
 	p, _ := planner.Make(named("d"), have, importOptions, plan.Memory{})
 	have.LoadBalancers[0].Listeners[0].Certificates = []string{"c", "d"} // AWS has added the certificate, but refused it as default
 	held := named("d")
-	held.Held.Everything = true
+	held.Held.AllResources = true
 	for _, waited := range []time.Duration{durations.ShortWait / 2, durations.ShortWait} {
 		memory := plan.Memory{WaitedTimes: map[string]time.Duration{}}
 		for _, key := range p.WaitKeys {

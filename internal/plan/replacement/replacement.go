@@ -38,7 +38,7 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 		return want
 	}
 	if live.Type != want.LoadBalancer.Type.String() {
-		want.Held.Everything = true
+		want.Held.AllResources = true
 		return want
 	}
 	lb := *want.LoadBalancer

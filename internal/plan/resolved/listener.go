@@ -52,8 +52,8 @@ type Listener struct {
 	HasForeignDefault bool
 	// OmittedRules are held rules that neither exist in AWS nor have a placeholder.
 	OmittedRules []Rule
-	// RulesAwaitingRoom are rules for which the quota of AWS has no room until a rule of another listener is deleted.
-	RulesAwaitingRoom []Rule
+	// RulesAwaitingQuota are rules that exceed the quota of AWS until a rule of another listener is deleted.
+	RulesAwaitingQuota []Rule
 	// InterimDefaultActions are the default actions to be set in this run, as long as the desired ones have to wait.
 	// DefaultActionWait is the wait of the desired default actions.
 	InterimDefaultActions []model.Action

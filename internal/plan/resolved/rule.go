@@ -72,7 +72,7 @@ func (p *Rule) KeptOrReplaced() *observed.Rule {
 
 // ChangesInOneStep reports whether the rule has to be changed in place, because a quota has no room for the existing and the
 // desired rule at the same time.
-func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
+func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.OverQuota }
 
 // If the quota of rules of a load balancer is reached, a new rule replaces an existing rule of its namespace that is not
 // desired any more. If both belong to one listener, the existing rule is modified; otherwise it is deleted right before the

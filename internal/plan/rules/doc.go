@@ -8,6 +8,6 @@
 // get the answer of a state in which only some of the members have changed.
 //
 // A valid rule replaces a held one with the same conditions. The limit of rules is known only after AWS has refused one.
-// Rules for which there is no room (Rule.NoRoom) replace rules of their namespace that are not desired any more, or are
+// Rules that exceed the quota (Rule.OverQuota) replace rules of their namespace that are not desired any more, or are
 // omitted.
 package rules

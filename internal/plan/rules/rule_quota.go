@@ -30,7 +30,7 @@ func (rp *RuleQuota) Resolve() {
 	full, namespaces := false, map[string]bool{}
 	for _, l := range lb.Listeners {
 		for i := range l.Rules {
-			full = full || l.Rules[i].Desired.NoRoom
+			full = full || l.Rules[i].Desired.OverQuota
 			namespaces[l.Rules[i].Desired.Member.Namespace] = true
 		}
 	}
@@ -38,7 +38,7 @@ func (rp *RuleQuota) Resolve() {
 		open := rp.countShares()
 		if full {
 			rp.assignReplaceableRules(open)
-			rp.omitRulesOverCapacity()
+			rp.omitRulesOverQuota()
 		}
 	}
 }
@@ -185,36 +185,36 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, desired *resolved
 	return out
 }
 
-// omitRulesOverCapacity removes from each listener the new rules for which the quota has no room. It moves a rule that
-// replaces an existing rule of another listener to RulesAwaitingRoom.
-func (rp *RuleQuota) omitRulesOverCapacity() {
+// omitRulesOverQuota removes from each listener the new rules that exceed the quota. It moves a rule that replaces an
+// existing rule of another listener to RulesAwaitingQuota.
+func (rp *RuleQuota) omitRulesOverQuota() {
 	lb := rp.LB
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
 		var rest []resolved.Rule
 		for _, p := range l.Rules {
 			switch {
-			case !p.Desired.NoRoom:
+			case !p.Desired.OverQuota:
 				p.ReplacedRule = nil // AWS has not refused the rule
 				rest = append(rest, p)
 			case p.HasLiveRule || !l.Planned || p.ReplacedRule != nil && p.ReplacedRule.Port == l.Desired.Port:
 				rest = append(rest, p)
 			case p.ReplacedRule != nil && l.Live != nil:
-				l.RulesAwaitingRoom = append(l.RulesAwaitingRoom, p)
+				l.RulesAwaitingQuota = append(l.RulesAwaitingQuota, p)
 			default:
 				l.OmittedRules = append(l.OmittedRules, p)
-				rp.recordRuleOverCapacity(l, p)
+				rp.recordRuleOverQuota(l, p)
 			}
 		}
 		l.Rules = rest
 	}
 }
 
-func (rp *RuleQuota) recordRuleOverCapacity(l *resolved.Listener, p resolved.Rule) {
-	if rp.Plan.RulesOverCapacity == nil {
-		rp.Plan.RulesOverCapacity = map[model.RuleKey]bool{}
+func (rp *RuleQuota) recordRuleOverQuota(l *resolved.Listener, p resolved.Rule) {
+	if rp.Plan.RulesOverQuota == nil {
+		rp.Plan.RulesOverQuota = map[model.RuleKey]bool{}
 	}
-	rp.Plan.RulesOverCapacity[p.Desired.Key(l.Desired.Port)] = true
+	rp.Plan.RulesOverQuota[p.Desired.Key(l.Desired.Port)] = true
 }
 
 // planReplacedRuleMoves plans to move existing rules, which are modified to become new rules, to the priorities of these new
@@ -250,13 +250,13 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 	return id
 }
 
-// PlanRulesAwaitingRoom plans the rules that replace a rule of another listener, after that rule is deleted. The next plan
+// PlanRulesAwaitingQuota plans the rules that replace a rule of another listener, after that rule is deleted. The next plan
 // moves the new rules to their priorities.
-func (rp *RuleQuota) PlanRulesAwaitingRoom(groups map[string][]plan.StepID) {
+func (rp *RuleQuota) PlanRulesAwaitingQuota(groups map[string][]plan.StepID) {
 	lb := rp.LB
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
-		if len(l.RulesAwaitingRoom) == 0 {
+		if len(l.RulesAwaitingQuota) == 0 {
 			continue
 		}
 		used := map[int32]bool{}
@@ -273,9 +273,9 @@ func (rp *RuleQuota) PlanRulesAwaitingRoom(groups map[string][]plan.StepID) {
 				}
 			}
 		}
-		for _, p := range l.RulesAwaitingRoom {
+		for _, p := range l.RulesAwaitingQuota {
 			if !rp.IsStepPlanned(p.ReplacedRule.DeletionStep) {
-				rp.recordRuleOverCapacity(l, p)
+				rp.recordRuleOverQuota(l, p)
 				continue
 			}
 			at := nextFreePriority(used, stagePriority)

@@ -54,10 +54,10 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 		Translation: members.Translation{ID: id, Live: live},
 		Options:     assemble.Options{Cluster: ClusterName, DefaultScheme: model.Internal},
 	}
-	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendSecurityGroup: model.BackendSecurityGroupUse{OthersLive: true}}
+	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendSecurityGroup: model.BackendSecurityGroupUse{MayBeNeededByOthers: true}}
 	svc, there := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name)
 	if !there || !requestsLoadBalancer(svc) {
-		b.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
+		b.Stack.BackendSecurityGroup.MayBeNeededByOthers = ownership.HasObjectOfOtherStack(v, id)
 		if there && ownership.ClaimOn(v, svc, id).HasOrHadFinalizer {
 			b.Stack.Leaving = append(b.Stack.Leaving, ownership.NewMember(v, svc, id))
 		}
@@ -98,7 +98,7 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 	of := ownership.NewMember(v, svc, id)
 	of.Blocked = m.Blocked
 	b.Stack.Members = []model.Member{of}
-	b.Stack.Held.Everything = m.Blocked || b.Found.WidestReach() == finding.BlocksStack
+	b.Stack.Held.AllResources = m.Blocked || b.Found.WidestReach() == finding.BlocksStack
 	return b.Stack, b.Found.Sorted()
 }
 

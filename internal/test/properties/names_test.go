@@ -96,7 +96,7 @@ func checkNamesAndTags(t *testing.T, seed uint64, want model.Stack, have observe
 // hasHeldRuleOrMember reports whether a rule, default action or member is held, or no load balancer is desired. Then two
 // target groups may have the same resource ID: an old and a new one.
 func hasHeldRuleOrMember(s model.Stack) bool {
-	if s.Held.Everything || len(s.Held.Members) > 0 || s.LoadBalancer == nil {
+	if s.Held.AllResources || len(s.Held.Members) > 0 || s.LoadBalancer == nil {
 		return true
 	}
 	for _, l := range s.LoadBalancer.Listeners {

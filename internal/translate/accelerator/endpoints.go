@@ -90,7 +90,7 @@ func (t endpointBuilder) retainEndpointsOf(g *model.EndpointGroup, ref finding.R
 	for _, id := range t.liveEndpoints() {
 		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
 		if lb != nil && (servesObject(*lb, ref) || !lb.Cluster && rightsChecker(t).admitsUnmanaged(id)) {
-			g.Kept = append(g.Kept, id)
+			g.RetainedEndpoints = append(g.RetainedEndpoints, id)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 			adopter = lb.Stack
 		}
 		if adopted || servesObject(*lb, ref) {
-			g.Kept = append(g.Kept, id)
+			g.RetainedEndpoints = append(g.RetainedEndpoints, id)
 		}
 	}
 	if adopter != (model.StackID{}) {
@@ -315,7 +315,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 		own := lb != nil && lb.Cluster
 		switch {
 		case own && rights.grantsUnknown(lb.Stack.Namespace) && !rights.mayUseLoadBalancer(*lb):
-			g.Kept = append(g.Kept, id)
+			g.RetainedEndpoints = append(g.RetainedEndpoints, id)
 			t.reportFault(x.Origin.Field, finding.ReferenceNotPermitted, finding.Warning, fmt.Sprintf("it is not known whether a ReferenceGrant permits a GlobalAccelerator of namespace %q to use %q; endpoints in AWS stay, and the endpoint is not added", t.ga.Namespace, finding.TruncateValue(id)),
 				readGrantsFix)
 			return nil

@@ -237,7 +237,7 @@ func (t rightsChecker) setRevoked() {
 			for _, e := range g.Endpoints {
 				wanted[e.ID] = true
 			}
-			for _, id := range g.Kept {
+			for _, id := range g.RetainedEndpoints {
 				wanted[id] = true
 			}
 		}
@@ -252,7 +252,7 @@ func (t rightsChecker) setRevoked() {
 		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
 		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):
 			for _, g := range groups {
-				g.Kept = append(g.Kept, id) // a ReferenceGrant that the controller cannot read may permit the endpoint
+				g.RetainedEndpoints = append(g.RetainedEndpoints, id) // a ReferenceGrant that the controller cannot read may permit the endpoint
 			}
 		default:
 			t.accelerator.Revoked = append(t.accelerator.Revoked, id)

@@ -91,7 +91,7 @@ func (t *translation) holdIfOverLimit() bool {
 	}
 	t.stack.Contested = true // the result depends on the observed state: an object with an accelerator is not held
 	t.stack.Accelerator = &model.Accelerator{Held: true}
-	t.stack.Held.Everything = true
+	t.stack.Held.AllResources = true
 	t.reportFault("", finding.QuotaReached, finding.Error, fmt.Sprintf("the limit of accelerators in namespace %q is %d, and the number of older GlobalAccelerators is %d; no accelerator is created", t.ga.Namespace, most, older),
 		"delete GlobalAccelerators of the namespace, or ask the operator to raise --max-accelerators-per-namespace")
 	return true

@@ -92,8 +92,8 @@ func (g *TargetGroups) AddToStack(stack *model.Stack) {
 		l := &stack.LoadBalancer.Listeners[i]
 		setIDs(l.Default, ids)
 		rules := l.Rules
-		if l.Covered != nil {
-			rules = l.Covered // all rules, which share their actions with l.Rules
+		if l.AllRules != nil {
+			rules = l.AllRules // all rules, which share their actions with l.Rules
 		}
 		for j := range rules {
 			setIDs(rules[j].Actions, ids)

@@ -60,7 +60,7 @@ func (t *translation) setAddOns() {
 // runs disable the add-on.
 func addOnPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	lb := o.Stack.LoadBalancer
-	if lb == nil || gw.DeletionTimestamp != nil || o.Stack.Held.Everything {
+	if lb == nil || gw.DeletionTimestamp != nil || o.Stack.Held.AllResources {
 		return nil
 	}
 	var out []cluster.Patch

@@ -68,8 +68,8 @@ func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	return out
 }
 
-// guests returns the ListenerSets that define a port; nil if the Gateway itself has a listener on the port.
-func (t *translation) guests(p *port) (out []finding.Ref) {
+// listenerSets returns the ListenerSets that define a port; nil if the Gateway itself has a listener on the port.
+func (t *translation) listenerSets(p *port) (out []finding.Ref) {
 	for _, l := range p.listeners {
 		if l.Parent == t.ref {
 			return nil
@@ -83,7 +83,7 @@ func (t *translation) guests(p *port) (out []finding.Ref) {
 
 // buildListener builds a listener with the settings that both types of load balancers have.
 func (t *translation) buildListener(p *port) model.Listener {
-	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}, Guests: t.guests(p)}
+	l := model.Listener{Port: p.Number, BaseProtocol: p.BaseProtocol, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}, ListenerSets: t.listenerSets(p)}
 	if p.TLS {
 		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: certificateBuilder{t}.certificates(p)}
 		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return len(l.Certificates) > 0 })

@@ -408,11 +408,11 @@ func TestGatewayConditions(t *testing.T) {
 			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.SubnetsNotFound, Severity: finding.Error, Message: "no subnet"}}
 		}, "Accepted=True/Accepted Programmed=False/Invalid"},
 		{"class broken", func(s *reportHarness) {
-			s.outcome.LiveLoadBalancers, s.outcome.Stack.Held.Everything = nil, true
+			s.outcome.LiveLoadBalancers, s.outcome.Stack.Held.AllResources = nil, true
 			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.GatewayClassInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		}, "Accepted=False/Invalid Programmed=False/Invalid"},
 		{"configuration broken", func(s *reportHarness) {
-			s.outcome.LiveLoadBalancers, s.outcome.Stack.Held.Everything = nil, true
+			s.outcome.LiveLoadBalancers, s.outcome.Stack.Held.AllResources = nil, true
 			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		}, "Accepted=False/InvalidParameters Programmed=False/Invalid"},
 		{"address", func(s *reportHarness) {
@@ -453,7 +453,7 @@ func TestProgrammedIsRetainedWhileAWSStateIsUnknown(t *testing.T) {
 			s.outcome.LiveLoadBalancers, s.outcome.DNSNames, s.outcome.Err = nil, nil, fmt.Errorf("denied")
 		},
 		"blocked": func(s *reportHarness) {
-			s.outcome.Stack.Held.Everything = true
+			s.outcome.Stack.Held.AllResources = true
 			s.outcome.Findings = finding.List{{Object: gw, Reason: finding.ParametersInvalid, Severity: finding.Error, Blocks: finding.BlocksMember, Message: "no configuration"}}
 		},
 	} {

@@ -42,7 +42,7 @@ func (r *rightsChecker) checkProtocols(l *observed.Listener) {
 	if udp {
 		left, gone = gone, left
 	}
-	r.withdrawn.Protocols[l.ARN] = model.WithdrawnProtocol{Left: left, Withdrawal: model.Withdrawal{
+	r.withdrawn.Protocols[l.ARN] = model.WithdrawnProtocol{RemainingProtocol: left, Withdrawal: model.Withdrawal{
 		Object: r.gateway, Field: "spec.listeners", Reason: finding.RouteNotAdmitted,
 		Message: fmt.Sprintf("no listener of port %d has protocol %s any more", l.Port, gone),
 		Fix:     fmt.Sprintf("to serve this protocol again, add a listener with protocol %s", gone),

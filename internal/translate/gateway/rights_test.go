@@ -96,8 +96,8 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 			f := New(model.ALBGateway, Options{ListenerSets: true})
 			v := cluster.NewView(sourceWithoutKinds{m, c.missing})
 			want, found := f.Translate(v, stack, nil)
-			if want.Held.Everything != c.everything {
-				t.Errorf("everything is held: %v, want %v: %v", want.Held.Everything, c.everything, found)
+			if want.Held.AllResources != c.everything {
+				t.Errorf("everything is held: %v, want %v: %v", want.Held.AllResources, c.everything, found)
 			}
 			if slices.Equal(c.missing, []cluster.Kind{cluster.KindReferenceGrant}) {
 				if rules := want.LoadBalancer.Listeners[0].Rules; len(rules) != 1 || rules[0].Held != model.HeldInvalid {

@@ -69,8 +69,8 @@ func TestGatewayThatIsTooLargeIsHeld(t *testing.T) {
 	} {
 		stack, found := translateSized(t, c.listeners, c.spec)
 		tooLarge := slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.GatewayTooLarge })
-		if stack.Held.Everything != c.held || (stack.LoadBalancer == nil) != c.held || tooLarge != c.held {
-			t.Errorf("%s: held is %t, findings %v", name, stack.Held.Everything, found)
+		if stack.Held.AllResources != c.held || (stack.LoadBalancer == nil) != c.held || tooLarge != c.held {
+			t.Errorf("%s: held is %t, findings %v", name, stack.Held.AllResources, found)
 		}
 	}
 }

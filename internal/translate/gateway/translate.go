@@ -35,10 +35,10 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	}
 	t.Found = l.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, l.leaving, l.deletionGuard, l.unprotected
-	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, MayBeNeededByOthers: true}
 	if l.class == nil {
-		t.Stack.Held.Everything = l.excluded
-		t.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
+		t.Stack.Held.AllResources = l.excluded
+		t.Stack.BackendSecurityGroup.MayBeNeededByOthers = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.DryRun = isDryRun(l.gw, id)
@@ -49,7 +49,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.setAdoption()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
-		t.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id) // in a dry run, the finalizer does not prove that the Gateway has a load balancer
+		t.Stack.BackendSecurityGroup.MayBeNeededByOthers = ownership.HasObjectOfOtherStack(v, id) // in a dry run, the finalizer does not prove that the Gateway has a load balancer
 	}
 	return t.Stack, t.Found.Sorted()
 }
@@ -181,7 +181,7 @@ func (t *translation) build() {
 	}
 	var blocked bool
 	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.Members, func(m *members.Member) (cluster.Object, bool) { return t.gw, m.Blocked })
-	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
+	t.Stack.Held.AllResources = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // buildLoadBalancer builds the load balancer. Some ports get no listener, for example because no route is attached, but the

@@ -146,7 +146,7 @@ func TestReport(t *testing.T) {
 		}), []cluster.Patch{asFault(event(bad, true, "FailedRemoveFinalizer", "AccessDenied: finalizer: m")),
 			asFault(event(good, true, "FailedAddFinalizer", "CallFailed: finalizer: m")), status("good", 80, 443)}},
 		"no load balancer yet": {with(func(o *engine.Outcome) { o.DNSNames, o.Changed = nil, false }), []cluster.Patch{faultEvent}},
-		"a held stack keeps its status": {with(func(o *engine.Outcome) { o.Stack.Held.Everything = true }),
+		"a held stack keeps its status": {with(func(o *engine.Outcome) { o.Stack.Held.AllResources = true }),
 			[]cluster.Patch{faultEvent}},
 		"a listener that could not be made is not shown": {with(func(o *engine.Outcome) {
 			o.Done = false

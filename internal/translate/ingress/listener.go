@@ -55,7 +55,7 @@ func (t *translation) buildListener(p *members.Port) model.Listener {
 	}
 	l.Rules = model.OptimizeRules(l, shadowing)
 	if len(l.Rules) < len(rules) {
-		l.Covered, l.Covering = rules, shadowing
+		l.AllRules, l.Shadowing = rules, shadowing
 	}
 	t.reportOmittedRules(rules, l.Rules)
 	return l

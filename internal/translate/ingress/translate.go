@@ -23,14 +23,14 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.setMembers(g.members, g.previous)
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
-	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, MayBeNeededByOthers: true}
 	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
 	t.FindRetainedMember()
 	if len(t.Members) == 0 {
 		retainedBuilder{t}.retainPrevious()
 		// The load balancer of a single Ingress is held while the class of the Ingress has a fault.
-		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
-		t.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
+		t.Stack.Held.AllResources = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
+		t.Stack.BackendSecurityGroup.MayBeNeededByOthers = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.Describe = f.opt.DescribePlan
@@ -113,7 +113,7 @@ func (t *translation) build() {
 	t.AddManagedCertificates()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.ingresses, func(m *member) (cluster.Object, bool) { return m.ing, m.Blocked })
-	t.Stack.Held.Everything = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
+	t.Stack.Held.AllResources = blocked || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // resolveMember determines the settings of a member that do not depend on other members.

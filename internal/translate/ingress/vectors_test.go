@@ -156,15 +156,15 @@ func TestConflictsOfMembers(t *testing.T) {
 			src := enginetest.LoadObjects(t, twoMemberDocs(c.first, c.second))
 			id := model.StackID{Kind: model.Ingress, Name: "g"}
 			stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, id, nil)
-			if len(found) == 0 || stack.Held.Everything {
-				t.Fatalf("hold %v, %v", stack.Held.Everything, found)
+			if len(found) == 0 || stack.Held.AllResources {
+				t.Fatalf("hold %v, %v", stack.Held.AllResources, found)
 			}
 			for _, f := range found {
 				if f.Object.Name != "b" || strings.TrimPrefix(f.Field, settings.Prefix) != c.field || f.Severity != finding.Error {
 					t.Errorf("got %s", f)
 				}
 			}
-			if strict, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c", StrictGroups: true}, Class: "alb"}), src, id, nil); !strict.Held.Everything {
+			if strict, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c", StrictGroups: true}, Class: "alb"}), src, id, nil); !strict.Held.AllResources {
 				t.Error("strict groups are not held")
 			}
 			alike, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.LoadObjects(t, twoMemberDocs(c.first, c.first)), id, nil)

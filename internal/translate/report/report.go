@@ -57,7 +57,7 @@ func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patc
 		}
 	}
 	out = append(out, statusPatches(v, o, k)...)
-	if o.Changed && (o.Done || len(o.FailedSteps) > 0) && !o.Stack.Held.Everything {
+	if o.Changed && (o.Done || len(o.FailedSteps) > 0) && !o.Stack.Held.AllResources {
 		for _, m := range o.Stack.Members {
 			if !m.Blocked && !hasFault(o, m.Ref) {
 				out = append(out, cluster.Event{Ref: m.Ref, Reason: EventReconciled, Message: "Successfully reconciled"})
@@ -122,7 +122,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
 	n := ShownLoadBalancer{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
 	n.Ports = ListenerPorts(o)
-	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.Everything {
+	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.AllResources {
 		return nil
 	}
 	var out []cluster.Patch

@@ -177,7 +177,7 @@ func TestForeignServiceDoesNotDelayDeletedServices(t *testing.T) {
 	for _, m := range out.Leaving {
 		leaving = append(leaving, m.Ref.Name)
 	}
-	if !slices.Equal(members, []string{"protected"}) || !slices.Equal(leaving, []string{"own", "other"}) || out.DeletionGuard != nil || out.Held.Everything {
-		t.Errorf("members %q, leaving %q, held %t, guard %v; findings %v", members, leaving, out.Held.Everything, out.DeletionGuard, found)
+	if !slices.Equal(members, []string{"protected"}) || !slices.Equal(leaving, []string{"own", "other"}) || out.DeletionGuard != nil || out.Held.AllResources {
+		t.Errorf("members %q, leaving %q, held %t, guard %v; findings %v", members, leaving, out.Held.AllResources, out.DeletionGuard, found)
 	}
 }

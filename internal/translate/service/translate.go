@@ -35,10 +35,10 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
 	t.Stack.Adopters = ownership.Adopters(v, id)
 	t.Stack.Contested = hasForeignMembers // the observed load balancer shows whether these members are served
-	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, MayBeNeededByOthers: true}
 	if len(g.members) == 0 {
-		t.Stack.Held.Everything = len(g.excluded) > 0
-		t.Stack.BackendSecurityGroup.OthersLive = ownership.HasObjectOfOtherStack(v, id)
+		t.Stack.Held.AllResources = len(g.excluded) > 0
+		t.Stack.BackendSecurityGroup.MayBeNeededByOthers = ownership.HasObjectOfOtherStack(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.services = g.members
@@ -103,7 +103,7 @@ func (t *translation) build() {
 	t.Stack.Members, blocked = ownership.NewMembers(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
 	// While all members are only held, other Services may leave the load balancer.
 	onlyHeld := !slices.ContainsFunc(t.services, func(m *member) bool { return !m.onlyHeld })
-	t.Stack.Held.Everything = blocked && !onlyHeld || t.Found.HoldsStack(t.opt.StrictGroups)
+	t.Stack.Held.AllResources = blocked && !onlyHeld || t.Found.HoldsStack(t.opt.StrictGroups)
 }
 
 // removeUnusedTargetGroups removes from the stack the target groups that no listener uses, because their listener is held.

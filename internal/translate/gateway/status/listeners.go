@@ -191,7 +191,7 @@ func (r listenerReport) firstError(parent finding.Ref, port int32) string {
 // Problem if a listener is served, or if no listener has a problem. It has no details of ListenerSets, because they may be in
 // other namespaces.
 func (r listenerReport) nothingServedReason() attach.Problem {
-	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
+	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.AllResources {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {

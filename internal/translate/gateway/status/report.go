@@ -94,7 +94,7 @@ func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) 
 	}
 	lb, live := o.LiveLoadBalancers[model.LoadBalancerID]
 	done := o.Changed && (o.Done || len(o.FailedSteps) > 0) || programmed
-	if done && live && lb.Active && !faulty && !o.Stack.Held.Everything && slices.ContainsFunc(o.Stack.Members, func(m model.Member) bool { return m.Ref == ref }) {
+	if done && live && lb.Active && !faulty && !o.Stack.Held.AllResources && slices.ContainsFunc(o.Stack.Members, func(m model.Member) bool { return m.Ref == ref }) {
 		out = append(out, cluster.Event{Ref: ref, Source: source, Reason: shared.EventReconciled, Message: "Successfully reconciled"})
 	}
 	return out
