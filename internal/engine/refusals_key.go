@@ -67,7 +67,7 @@ func targetGroupKey(g model.TargetGroup) stepKey {
 
 // priorityKeys returns the keys of all steps by which a plan may change the priorities of the rules of listener l.
 func priorityKeys(l model.Listener) (out []stepKey) {
-	for _, what := range []string{"order", "switch-order", "room", "vacate"} {
+	for _, what := range []string{"order", "switch-order", "lower-priorities", "move-replaced-rules"} {
 		out = append(out, stepKey{
 			operation: what, call: callKind(plan.SetPriorities{}), namespace: commonNamespace(l.Members),
 			address: plan.Address{Kind: plan.Listener, ID: naming.ListenerID(l.Port)},

@@ -73,7 +73,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	}
 	// If the quota of the endpoint group is reached, some endpoints are removed before others are added, first those that get no
 	// traffic. The last endpoint that gets traffic is not removed for this. Instead, a later plan adds one of the new endpoints.
-	var room []plan.StepID
+	var removed []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		idle := slices.DeleteFunc(slices.Clone(leave), isServing)
 		serving := slices.DeleteFunc(slices.Clone(leave), func(e observed.Endpoint) bool { return !isServing(e) })
@@ -86,16 +86,16 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 		leave = append(idle, serving...)
 		first := leave[:excess]
 		leave = leave[excess:]
-		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "the quota of the endpoint group has no room for the new endpoints in addition to these endpoints", plan.Wait{}, false)
+		removed = m.removeEndpoints("remove-for-quota", a, endpointIDs(first), after, "the quota of the endpoint group has no room for the new endpoints in addition to these endpoints", plan.Wait{}, false)
 	}
-	added := m.addEndpoints(a, missing, append(slices.Clone(after), room...))
+	added := m.addEndpoints(a, missing, append(slices.Clone(after), removed...))
 	m.addEndpointsWhenCreated(a, waiting, after)
 	m.setEndpoints("set", a, differ, after, plan.Wait{})
 	if len(stops.endpoints) > 0 {
 		wait := m.healthyEndpointsWait(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region+" gets weight 0")
 		m.setEndpoints("set-later", a, stops, append(slices.Clone(after), added...), wait)
 	}
-	return append(room, m.removeUndesiredEndpoints(p, live, a, leave, unhealthy, append(slices.Clone(after), added...))...)
+	return append(removed, m.removeUndesiredEndpoints(p, live, a, leave, unhealthy, append(slices.Clone(after), added...))...)
 }
 
 // removeUndesiredEndpoints plans to remove the endpoints in list, which are not desired. The removal of an endpoint that

@@ -191,7 +191,7 @@ func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []p
 		return nil
 	}
 	for _, s := range m.Plan.Steps {
-		if s.Address.Kind == plan.AcceleratorListener || s.Address.Kind == plan.EndpointGroup && (s.Verb == plan.Delete || s.ID == plan.NewStepID("drop-overrides", s.Address)) {
+		if s.Address.Kind == plan.AcceleratorListener || s.Address.Kind == plan.EndpointGroup && (s.Verb == plan.Delete || s.ID == plan.NewStepID("remove-overrides", s.Address)) {
 			out = append(out, s.ID)
 		}
 	}

@@ -27,7 +27,7 @@ func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 			}
 			a := endpointGroupPlanner(m).endpointGroupAddress(p, g)
 			m.add(plan.Step{
-				ID: plan.NewStepID("drop-overrides", a), Address: a, Verb: plan.Update, After: after, Impact: plan.BriefImpact,
+				ID: plan.NewStepID("remove-overrides", a), Address: a, Verb: plan.Update, After: after, Impact: plan.BriefImpact,
 				Do:      plan.ChangeEndpointGroup{Group: a, Overrides: &keep},
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
 				Why:     "listeners or other overrides need the endpoint ports, or the protocol or ports of the listener change",
@@ -188,7 +188,7 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 	a := p.address()
 	s := plan.AcceleratorListenerSettings{Protocol: p.live.Protocol, Ports: keep, SourceIPAffinity: p.live.SourceIP}
 	id := m.add(plan.Step{
-		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
+		ID: plan.NewStepID("release-ports", a), Address: a, Verb: plan.Update, After: after, Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
 		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},
 		Why:     "other listeners need these ports", Impact: plan.BriefImpact,
 	})

@@ -49,12 +49,12 @@ func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID
 	for _, arn := range p.listener.Live.Certificates {
 		if !slices.Contains(p.listener.Certs.List, arn) {
 			id := p.Add(plan.Step{
-				ID: plan.NewStepID("uncertificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
+				ID: plan.NewStepID("remove-certificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
 				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object requests the certificate any more, or it belongs to another load balancer", After: after, RequestedBy: p.listener.Desired.Members,
 			})
 			if next := p.listener.Certs.ReplacedBy[arn]; next != "" {
 				// This step and the refused step have different ids, so that the back-off of the refused step does not apply.
-				p.addCertificate("succeed", a, next, "the quota is reached; the certificate replaces "+arn, []plan.StepID{id})
+				p.addCertificate("replace-certificate", a, next, "the quota is reached; the certificate replaces "+arn, []plan.StepID{id})
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (ro *Rollout) planLowerPriorities(after []plan.StepID) []plan.StepID {
 	}
 	a := ro.Listener.Address()
 	return []plan.StepID{ro.Add(plan.Step{
-		ID: plan.NewStepID("room", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: ro.firstPriorities},
+		ID: plan.NewStepID("lower-priorities", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: ro.firstPriorities},
 		Changes: []plan.Change{{Path: "priorities", To: fmt.Sprintf("%d and higher", stagePriority)}},
 		Why:     "no priority is free after the last rule", After: slices.Clone(after), RequestedBy: ro.Listener.Desired.Members,
 	})}

@@ -229,7 +229,7 @@ func (r *rulePlanner) planReplacedRuleMoves() []plan.StepID {
 	if len(to) == 0 {
 		return nil
 	}
-	id := r.setPriorities("vacate", to, plan.Wait{}, slices.Clone(r.listenerSteps))
+	id := r.setPriorities("move-replaced-rules", to, plan.Wait{}, slices.Clone(r.listenerSteps))
 	r.steps = append(r.steps, id)
 	return []plan.StepID{id}
 }

@@ -276,8 +276,8 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 // steps in groups, which has the steps that create target groups, by target group ID. changeDefault plans the change of the
 // default action; it is called after the creation steps are planned and before the deletion steps.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
-	room := ro.planLowerPriorities(listener)
-	r := rulePlanner{Rollout: ro, listenerSteps: append(slices.Clone(listener), room...), targetGroupSteps: groups, steps: room}
+	lowered := ro.planLowerPriorities(listener)
+	r := rulePlanner{Rollout: ro, listenerSteps: append(slices.Clone(listener), lowered...), targetGroupSteps: groups, steps: lowered}
 	if !ro.modifyLast {
 		r.modifyRules(false)
 	}
