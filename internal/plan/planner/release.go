@@ -6,7 +6,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
@@ -42,7 +41,7 @@ func (r *releasePlanner) releaseAll(after []plan.StepID) {
 }
 
 // releaseEach plans to remove the finalizer of each member that has left, after everything that was created for that member
-// is deleted. It does not wait for changes of other members.
+// is deleted, except certificates. It does not wait for changes of other members.
 func (r *releasePlanner) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -107,7 +106,9 @@ func (r *releasePlanner) removalSteps() map[finding.Ref][]plan.Step {
 }
 
 // deletedResourceOwners returns the members to which the deleted resource of a step belongs; nil if it may belong to any
-// member. ok is false if the step deletes nothing that was created for a member.
+// member. ok is false if the step deletes nothing that was created for a member. It is also false for certificates and their
+// DNS records: other members and other load balancers can delay their deletion, and later runs of the stack find them by
+// their tags, without the member.
 func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, ok bool) {
 	switch do := s.Do.(type) {
 	case plan.DeleteRule:
@@ -123,10 +124,6 @@ func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, o
 			}
 		}
 		return nil, true
-	case plan.DeleteCertificate:
-		return r.certificateOwners(do.ARN), true
-	case plan.DeleteRecord:
-		return r.certificateOwners(do.Certificate), true
 	case plan.ModifyListener:
 		// The default action belonged to a member.
 		for _, l := range r.listeners {
@@ -138,14 +135,4 @@ func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, o
 		}
 	}
 	return nil, false
-}
-
-// certificateOwners returns the members to which a managed certificate belongs.
-func (r *releasePlanner) certificateOwners(arn string) []finding.Ref {
-	for _, c := range r.Have.Facts.OwnCertificates {
-		if c.ARN == arn {
-			return certificates.Owners(c, slices.Concat(r.Want.Members, r.Want.Leaving))
-		}
-	}
-	return nil
 }
