@@ -162,8 +162,8 @@ func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 	c.compareText(0, "customer-owned pool", a.CoIPPool, b.CoIPPool)
 	c.compareText(0, "IPAM pool", a.IPAMPool, b.IPAMPool)
 	c.compareText(0, "source NAT", cmp.Or(a.SourceNAT, equal.SettingOff), cmp.Or(b.SourceNAT, equal.SettingOff))
-	if a.PrivateLinkRules != "" && b.PrivateLinkRules != "" { // an unset value is not managed, so AWS keeps its value
-		c.compareText(0, "rules for AWS PrivateLink", a.PrivateLinkRules, b.PrivateLinkRules)
+	if !c.gatewaySide.TakesOver || a.PrivateLinkRules != "" && b.PrivateLinkRules != "" { // AWS keeps an unset value
+		c.compareText(0, "rules for AWS PrivateLink", cmp.Or(a.PrivateLinkRules, "on"), cmp.Or(b.PrivateLinkRules, "on")) // "on" is the default of AWS
 	}
 	c.compareAttributes(0, a.Attributes, b.Attributes)
 	c.compareText(0, "capacity", a.Capacity, b.Capacity)

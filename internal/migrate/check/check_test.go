@@ -51,8 +51,7 @@ func sampleStack() model.Stack {
 	return model.Stack{
 		LoadBalancer: &model.LoadBalancer{
 			Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, Tags: map[string]string{"team": "a"},
-			PrivateLinkRules: "on",
-			SecurityGroups:   model.SecurityGroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{{Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"}}}},
+			SecurityGroups: model.SecurityGroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{{Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"}}}},
 			Listeners: []model.Listener{{
 				Port: 443, TLS: &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertARNs{ARNs: []string{"one", "two"}}}},
 				Default: []model.Action{model.FixedResponse{Status: "404"}}, Rules: rules,
@@ -65,6 +64,40 @@ func sampleStack() model.Stack {
 func compare(a, b model.Stack) check.Result {
 	port := func(b *model.Binding) string { return b.Port.String() }
 	return check.Compare(check.Side{Stack: a, Port: port}, check.Side{Stack: b, Port: port}, ignoredTag)
+}
+
+// TestUnsetPrivateLinkRulesAreOn checks that unset rules for AWS PrivateLink are compared as "on", the default of AWS. A
+// Gateway that takes over the load balancer keeps the value in AWS.
+func TestUnsetPrivateLinkRulesAreOn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		ingress, gateway string
+		takesOver        bool
+		want             string // "" for no difference
+	}{
+		{"", "on", false, ""},
+		{"", "off", false, "rules for AWS PrivateLink: Ingress on, Gateway off"},
+		{"off", "", false, "rules for AWS PrivateLink: Ingress off, Gateway on"},
+		{"on", "", false, ""},
+		{"off", "", true, ""},
+		{"off", "on", true, "rules for AWS PrivateLink: Ingress off, Gateway on"},
+	} {
+		from, to := sampleStack(), sampleStack()
+		from.LoadBalancer.PrivateLinkRules, to.LoadBalancer.PrivateLinkRules = tt.ingress, tt.gateway
+		got := check.Compare(check.Side{Stack: from, Port: portText}, check.Side{Stack: to, Port: portText, TakesOver: tt.takesOver}, ignoredTag).Differences
+		if text := textOfDifferences(got); text != tt.want {
+			t.Errorf("%+v: %s", tt, text)
+		}
+	}
+}
+
+// textOfDifferences returns the texts of differences, one per line.
+func textOfDifferences(ds []check.Difference) string {
+	var out []string
+	for _, d := range ds {
+		out = append(out, d.Text())
+	}
+	return strings.Join(out, "\n")
 }
 
 // TestEachChangeIsADifference checks that each change that affects clients or operators is reported as a difference whose
@@ -157,12 +190,8 @@ func TestEachChangeIsADifference(t *testing.T) {
 			changed := sampleStack()
 			tt.change(&changed)
 			got := compare(sampleStack(), changed)
-			var texts []string
-			for _, d := range got.Differences {
-				texts = append(texts, d.Text())
-			}
-			if all := strings.Join(texts, "\n"); len(texts) == 0 || !strings.Contains(all, tt.says) {
-				t.Errorf("%d differences without %q:\n%s", len(texts), tt.says, all)
+			if all := textOfDifferences(got.Differences); !strings.Contains(all, tt.says) {
+				t.Errorf("%d differences without %q:\n%s", len(got.Differences), tt.says, all)
 			}
 		})
 	}

@@ -96,6 +96,7 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 		}), "frontend NLB: admitted clients"},
 		"another attribute": {lb(func(lb *model.LoadBalancer) { lb.Attributes = nil }), "frontend NLB: attributes"},
 		"another tag":       {lb(func(lb *model.LoadBalancer) { lb.Tags = nil }), "frontend NLB: tags"},
+		"PrivateLink":       {lb(func(lb *model.LoadBalancer) { lb.PrivateLinkRules = "off" }), "frontend NLB: rules for AWS PrivateLink: Ingress on, Gateway off"},
 		"a port less":       {lb(func(lb *model.LoadBalancer) { lb.Listeners = lb.Listeners[1:] }), "port 80: frontend NLB: listener: Ingress TCP, Gateway none"},
 		"a port more": {lb(func(lb *model.LoadBalancer) {
 			lb.Listeners = append(lb.Listeners, model.Listener{Port: 9, BaseProtocol: model.TCP})
