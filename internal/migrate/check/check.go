@@ -75,6 +75,18 @@ type Result struct {
 // ignoredTag, because this tag has no effect.
 func Compare(ingress, gateway Side, ignoredTag string) Result {
 	c := &comparison{ingressSide: ingress, gatewaySide: gateway, ignoredTag: ignoredTag}
+	return c.compare(c.compareAnswers)
+}
+
+// CompareSettings is like Compare, but does not compare the answers to requests.
+func CompareSettings(ingress, gateway Side, ignoredTag string) Result {
+	c := &comparison{ingressSide: ingress, gatewaySide: gateway, ignoredTag: ignoredTag}
+	return c.compare(func(_, _ model.Listener) {})
+}
+
+// compare compares the two sides. It calls compareAnswers with the two listeners of each port.
+func (c *comparison) compare(compareAnswers func(a, b model.Listener)) Result {
+	ingress, gateway := c.ingressSide, c.gatewaySide
 	if gateway.LoadBalancer == nil || gateway.Held.AllResources {
 		c.addDifference(0, "load balancer", "exists", "cannot be built")
 		return c.Result
@@ -88,6 +100,7 @@ func Compare(ingress, gateway Side, ignoredTag string) Result {
 			continue
 		}
 		c.compareListeners(l, gateway.LoadBalancer.Listeners[i])
+		compareAnswers(l, gateway.LoadBalancer.Listeners[i])
 	}
 	for _, l := range gateway.LoadBalancer.Listeners {
 		if !slices.ContainsFunc(ingress.LoadBalancer.Listeners, func(o model.Listener) bool { return o.Port == l.Port }) {
@@ -228,7 +241,7 @@ func (c *comparison) compareSecurityGroups(a, b model.SecurityGroupChoice) {
 	c.compareText(0, "admitted clients", fromRules, toRules)
 }
 
-// compareListeners compares the settings of the two listeners of a port, and their answers to requests.
+// compareListeners compares the settings of the two listeners of a port.
 func (c *comparison) compareListeners(a, b model.Listener) {
 	c.compareText(a.Port, "protocol", a.Protocol(), b.Protocol())
 	c.compareAttributes(a.Port, a.Attributes, b.Attributes)
@@ -240,7 +253,6 @@ func (c *comparison) compareListeners(a, b model.Listener) {
 			c.compareText(a.Port, "client certificates", mutualAuthText(a.TLS.MutualAuth), mutualAuthText(b.TLS.MutualAuth))
 		}
 	}
-	c.compareAnswers(a, b)
 }
 
 // mutualAuthText returns text that describes the settings for client certificates; "" if mutual authentication is off.
@@ -364,6 +376,10 @@ func requestText(r model.Request, l model.Listener) string {
 	return out
 }
 
+// maxCandidates is the maximum number of target groups with which a target group is compared. It limits the time for very
+// many Ingresses. AWS does not allow more target groups for one ALB.
+const maxCandidates = 100
+
 // compareTargetGroups compares the settings of target groups for the same port of a Service. If the Ingresses have several
 // such target groups, it compares with the most similar one.
 func (c *comparison) compareTargetGroups() {
@@ -381,7 +397,10 @@ func (c *comparison) compareTargetGroups() {
 			continue // compareAnswers reports this difference
 		}
 		best := c.targetGroupDifferences(byKey[key][0], g)
-		for _, o := range byKey[key][1:] {
+		for _, o := range byKey[key][1:min(maxCandidates, len(byKey[key]))] {
+			if len(best) == 0 {
+				break
+			}
 			if d := c.targetGroupDifferences(o, g); len(d) < len(best) {
 				best = d
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// maxComparedRules is the maximum number of rules for which the controller makes the comparison in a run. The command
-// fulcrum migrate --check has no such limit.
+// maxComparedRules is the maximum number of rules for which the controller compares requests in a run. The command fulcrum
+// migrate --check has no such limit.
 const maxComparedRules = 1000
 
 // maxShownDifferences is the maximum number of differences that a run reports.
@@ -29,36 +29,38 @@ const maxShownDifferences = 5
 func Differences(want, from model.Stack, live *observed.LoadBalancer, port func(model.Binding) string) (out finding.List) {
 	allConsent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
 	add := func(text string, consent bool) {
-		f := refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
+		f := refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses, except in settings that are set only in AWS; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
 		f.Reason = finding.AdoptionDiffers
 		if consent {
 			f.Severity, f.Blocks, f.Message, f.Fix = finding.Warning, finding.BlocksNothing, text, "nothing, if the difference is intended"
 		}
 		out.Add(f)
 	}
-	if n := countRules(from) + countRules(want); n > maxComparedRules {
-		add(fmt.Sprintf("the controller does not compare %d rules, because there are too many", n), allConsent)
-		return out
-	}
 	side := func(s model.Stack) check.Side {
 		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }, TakesOver: s.ID == want.ID}
 	}
-	res := check.Compare(side(withLiveSettings(from, live)), side(want), naming.MigratedFromTag)
+	compare, numRules := check.Compare, countRules(from)+countRules(want)
+	if numRules > maxComparedRules {
+		compare = check.CompareSettings
+	}
+	res := compare(side(withLiveSettings(from, live)), side(want), naming.MigratedFromTag)
 	consented := func(d check.Difference) bool {
 		return allConsent || slices.ContainsFunc(from.Members, func(m model.Member) bool {
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())
 		})
 	}
-	// Differences that prevent the take-over come first.
-	slices.SortStableFunc(res.Differences, func(a, b check.Difference) int {
-		switch first, second := consented(a), consented(b); {
-		case first == second:
-			return 0
-		case second:
-			return -1
+	// Differences that prevent the take-over come first, and then those in settings, because the command does not show all of
+	// them.
+	rank := func(d check.Difference) (n int) {
+		if consented(d) {
+			n = 2
 		}
-		return 1
-	})
+		if d.Request != "" {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(res.Differences, func(a, b check.Difference) int { return cmp.Compare(rank(a), rank(b)) })
 	for i, d := range res.Differences {
 		if i == maxShownDifferences {
 			add(plan.CountText(len(res.Differences)-i, "more difference"), consented(d))
@@ -69,6 +71,9 @@ func Differences(want, from model.Stack, live *observed.LoadBalancer, port func(
 			text = "a request would be answered differently: " + d.TextFor(string(from.ID.Kind))
 		}
 		add(text, consented(d))
+	}
+	if numRules > maxComparedRules {
+		add(fmt.Sprintf("requests for %d rules are not compared, because there are too many rules", numRules), allConsent)
 	}
 	if len(res.Partial) > 0 {
 		add(fmt.Sprintf("port %d has more distinct requests than are compared", res.Partial[0]), allConsent)
@@ -131,7 +136,10 @@ func withLiveAttributes(desired, live map[string]string) map[string]string {
 // differences, or the owners have consented to all of them.
 func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
-	if kind.HasRules() {
+	switch {
+	case kind.HasRules() && res.Requests == 0:
+		compared += ", but requests were not compared"
+	case kind.HasRules():
 		compared = fmt.Sprintf("%d requests were compared, and all have the same answers", res.Requests)
 	}
 	if n := len(res.Differences); n > 0 {

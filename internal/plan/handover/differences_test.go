@@ -35,6 +35,44 @@ func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 	}
 }
 
+// TestSettingsOfManyRulesAreCompared checks that settings are compared, and reported first, also if there are too many rules
+// to compare their requests.
+func TestSettingsOfManyRulesAreCompared(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rules          int
+		dryRun, accept bool
+		alpn           string
+		want           []string
+	}{
+		{1, false, false, "HTTP2Only", nil},
+		{1, false, false, equal.NoALPN, []string{"error port 443: ALPN policy: Ingress HTTP2Only, Gateway None"}},
+		{550, false, false, "HTTP2Only", []string{"error requests for 1100 rules are not compared"}},
+		{550, false, false, equal.NoALPN, []string{"error port 443: ALPN policy: Ingress HTTP2Only, Gateway None", "error requests for 1100 rules are not compared"}},
+		{550, true, true, equal.NoALPN, []string{"warning port 443: ALPN policy: Ingress HTTP2Only, Gateway None", "warning requests for 1100 rules are not compared", "warning can be taken over; 1 difference, to which its objects consent"}},
+		{550, true, true, "HTTP2Only", []string{"warning requests for 1100 rules are not compared", "warning can be taken over; listeners, target groups and settings are the same, but requests were not compared"}},
+	} {
+		from, want := stackOf(ingressGroup, true), adoptingGateway(tt.dryRun, false)
+		if tt.accept {
+			from.Members[0].Adopter = want.ID
+		}
+		for _, s := range []*model.Stack{&from, &want} {
+			l := model.Listener{Port: 443, TLS: &model.TLS{}, Rules: make([]model.Rule, tt.rules)}
+			s.LoadBalancer = &model.LoadBalancer{Listeners: []model.Listener{l}}
+		}
+		want.LoadBalancer.Listeners[0].TLS.ALPN = tt.alpn
+		live := observed.LoadBalancer{Listeners: []observed.Listener{{Port: 443, ALPN: "HTTP2Only"}}}
+		found := Differences(want, from, &live, nil)
+		matches := func(f finding.Finding, want string) bool {
+			severity, text, _ := strings.Cut(want, " ")
+			return f.Severity.String() == severity && strings.Contains(f.Message, text)
+		}
+		if !slices.EqualFunc(found, tt.want, matches) {
+			t.Errorf("%+v: %v", tt, found)
+		}
+	}
+}
+
 // TestUnsetSettingsAreComparedWithAWS checks that a setting that the objects of a load balancer do not set, and that they
 // therefore keep, is compared with its value in AWS.
 func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
