@@ -104,7 +104,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 		found = handover.ObjectObstacles(d.Stack, r.relation.OtherStack)
 	case r.relation.IsBeforeTakeOver(d.Stack, d.Have):
 		if found = handover.Obstacles(d.Stack, d.Have, d.Plan.Steps); len(found) == 0 {
-			found = handover.Differences(d.Stack, r.relation.OtherStack, d.Have.LiveLoadBalancer(model.LoadBalancerID), r.portTextOf)
+			found = handover.Differences(d.Stack, r.relation.OtherStack, d.Have, r.portTextOf)
 		}
 	default:
 		return

@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
@@ -26,7 +27,7 @@ func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.S
 	for _, f := range handover.ObjectObstacles(want, g.IngressStack) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
-	differences := handover.Differences(want, g.IngressStack, nil, func(b model.Binding) string { return port(&b) })
+	differences := handover.Differences(want, g.IngressStack, observed.Stack{}, func(b model.Binding) string { return port(&b) })
 	if !slices.ContainsFunc(differences, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		return // there are no differences, or annotations of the Ingresses accept them
 	}

@@ -3,7 +3,6 @@ package handover
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,9 +23,10 @@ const maxShownDifferences = 5
 
 // Differences returns findings about the differences that clients would notice if a Gateway took over the load balancer of
 // another stack. A difference prevents the take-over, unless the owner of its rule has consented to the take-over by this
-// Gateway. For a difference that belongs to no rule, all members must have consented. live is the load balancer in
-// AWS; nil if it is not known. port returns the number of the Service port of a binding.
-func Differences(want, from model.Stack, live *observed.LoadBalancer, port func(model.Binding) string) (out finding.List) {
+// Gateway. For a difference that belongs to no rule, all members must have consented. have is the observed state of the
+// Gateway, with the load balancer that it would take over; it is empty if AWS was not read. port returns the number of the
+// Service port of a binding.
+func Differences(want, from model.Stack, have observed.Stack, port func(model.Binding) string) (out finding.List) {
 	allConsent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
 	add := func(text string, consent bool) {
 		f := refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses, except in settings that are set only in AWS; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
@@ -43,7 +43,7 @@ func Differences(want, from model.Stack, live *observed.LoadBalancer, port func(
 	if numRules > maxComparedRules {
 		compare = check.CompareSettings
 	}
-	res := compare(side(withLiveSettings(from, live)), side(want), naming.MigratedFromTag)
+	res := compare(side(withLiveSettings(from, have)), side(withTrustStoreARNs(want, have)), naming.MigratedFromTag)
 	consented := func(d check.Difference) bool {
 		return allConsent || slices.ContainsFunc(from.Members, func(m model.Member) bool {
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())
@@ -85,50 +85,6 @@ func Differences(want, from model.Stack, live *observed.LoadBalancer, port func(
 			Fix:     "remove annotation " + naming.DryRunAnnotation + " to start",
 		})
 	}
-	return out
-}
-
-// withLiveSettings returns a copy of a stack that has, for settings that its objects do not set, the values of its load
-// balancer in AWS. The stack keeps these values, and a Gateway with other values would change them.
-func withLiveSettings(s model.Stack, live *observed.LoadBalancer) model.Stack {
-	if s.LoadBalancer == nil || live == nil {
-		return s
-	}
-	lb := *s.LoadBalancer
-	s.LoadBalancer = &lb
-	if lb.PrivateLinkRules == "" && len(live.SecurityGroups) > 0 {
-		lb.PrivateLinkRules = cmp.Or(live.PrivateLinkRules, "on") // the default of AWS
-	}
-	if lb.IsSchemeUnset() {
-		lb.Scheme = cmp.Or(live.Scheme, lb.Scheme)
-	}
-	lb.Attributes = withLiveAttributes(lb.Attributes, live.Attributes)
-	lb.Listeners = slices.Clone(lb.Listeners)
-	for i := range lb.Listeners {
-		l := &lb.Listeners[i]
-		on := live.ListenerOnPort(l.Port)
-		if on == nil {
-			continue
-		}
-		l.Attributes = withLiveAttributes(l.Attributes, on.Attributes)
-		if l.TLS == nil {
-			continue
-		}
-		tls := *l.TLS
-		l.TLS = &tls
-		tls.ALPN = cmp.Or(tls.ALPN, on.ALPN)
-		if tls.MutualAuth == nil {
-			tls.MutualAuth = on.MutualAuth
-		}
-	}
-	return s
-}
-
-// withLiveAttributes returns the desired attributes of a resource, and its other attributes in AWS.
-func withLiveAttributes(desired, live map[string]string) map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, live)
-	maps.Copy(out, desired)
 	return out
 }
 

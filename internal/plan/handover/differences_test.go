@@ -28,7 +28,7 @@ func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 			}}}
 			return s
 		}
-		found := Differences(with(adoptingGateway(true, false)), with(stackOf(ingressGroup, true)), nil, nil)
+		found := Differences(with(adoptingGateway(true, false)), with(stackOf(ingressGroup, true)), observed.Stack{}, nil)
 		if len(found) != 1 || found[0].Reason != want {
 			t.Errorf("%d headers: %v", headers, found)
 		}
@@ -61,8 +61,8 @@ func TestSettingsOfManyRulesAreCompared(t *testing.T) {
 			s.LoadBalancer = &model.LoadBalancer{Listeners: []model.Listener{l}}
 		}
 		want.LoadBalancer.Listeners[0].TLS.ALPN = tt.alpn
-		live := observed.LoadBalancer{Listeners: []observed.Listener{{Port: 443, ALPN: "HTTP2Only"}}}
-		found := Differences(want, from, &live, nil)
+		live := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Listeners: []observed.Listener{{Port: 443, ALPN: "HTTP2Only"}}}
+		found := Differences(want, from, observed.Stack{LoadBalancers: []observed.LoadBalancer{live}}, nil)
 		matches := func(f finding.Finding, want string) bool {
 			severity, text, _ := strings.Cut(want, " ")
 			return f.Severity.String() == severity && strings.Contains(f.Message, text)
@@ -91,7 +91,11 @@ func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
 		return settings{Attributes: map[string]string{"a": of[0]}, Listeners: []model.Listener{{Port: 443, Attributes: map[string]string{"b": of[1]}}}}
 	}
 	liveAttributes := inAWS{Attributes: map[string]string{"a": "1", "x": "1"}, Listeners: []observed.Listener{{Port: 443, Attributes: map[string]string{"b": "1", "x": "1"}}}}
-	off, verify := &model.MutualAuth{Mode: equal.SettingOff}, &model.MutualAuth{Mode: equal.MutualAuthVerify, TrustStore: "arn"}
+	off, verify := &model.MutualAuth{Mode: equal.SettingOff}, &model.MutualAuth{Mode: equal.MutualAuthVerify, TrustStore: "arn:x:truststore/ts/1"}
+	verifyBy := func(store string) settings {
+		return tls(model.TLS{MutualAuth: &model.MutualAuth{Mode: equal.MutualAuthVerify, TrustStore: store}})
+	}
+	facts := observed.Facts{TrustStores: map[string]string{"searched": verify.TrustStore, "other": "arn:x:truststore/other/2", "missing": ""}}
 	for name, c := range map[string]struct {
 		from    settings
 		live    inAWS
@@ -106,10 +110,16 @@ func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
 		"PrivateLink is no longer set":          {settings{PrivateLinkRules: "off"}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{}, ""},
 		"another value of PrivateLink is set":   {settings{PrivateLinkRules: "on"}, inAWS{PrivateLinkRules: "off", SecurityGroups: groups}, settings{PrivateLinkRules: "off"}, "rules for AWS PrivateLink: Ingress on, Gateway off"},
 		"PrivateLink without security groups":   {settings{}, inAWS{}, settings{PrivateLinkRules: "off"}, ""},
-		"client certificates are switched off":  {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{}), "client certificates: Ingress verify arn"},
-		"and explicitly":                        {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{MutualAuth: off}), "client certificates: Ingress verify arn"},
-		"client certificates are switched on":   {tls(model.TLS{}), listener(observed.Listener{MutualAuth: off}), tls(model.TLS{MutualAuth: verify}), "client certificates: Ingress none, Gateway verify arn"},
+		"client certificates are switched off":  {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{}), "client certificates: Ingress verify arn:x:truststore/ts/1"},
+		"and explicitly":                        {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{MutualAuth: off}), "client certificates: Ingress verify arn:x:truststore/ts/1"},
+		"client certificates are switched on":   {tls(model.TLS{}), listener(observed.Listener{MutualAuth: off}), tls(model.TLS{MutualAuth: verify}), "client certificates: Ingress none, Gateway verify arn:x:truststore/ts/1"},
 		"client certificates stay":              {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), tls(model.TLS{MutualAuth: verify}), ""},
+		"a trust store in AWS is named":         {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), verifyBy("searched"), ""},
+		"a trust store by ARN is named":         {verifyBy(verify.TrustStore), listener(observed.Listener{MutualAuth: verify}), verifyBy("searched"), ""},
+		"a named trust store is given by ARN":   {verifyBy("ts"), listener(observed.Listener{MutualAuth: verify}), verifyBy(verify.TrustStore), ""},
+		"a trust store is named twice":          {verifyBy("searched"), inAWS{}, verifyBy("searched"), ""},
+		"another trust store is named":          {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), verifyBy("other"), "client certificates: Ingress verify arn:x:truststore/ts/1, expired certificates are accepted: false, names of certificate authorities are sent: false, Gateway verify arn:x:truststore/other/2"},
+		"an unknown trust store is named":       {tls(model.TLS{}), listener(observed.Listener{MutualAuth: verify}), verifyBy("missing"), "Gateway verify missing"},
 		"no client certificates":                {tls(model.TLS{}), listener(observed.Listener{MutualAuth: off}), tls(model.TLS{}), ""},
 		"the ALPN policy is switched off":       {tls(model.TLS{}), listener(observed.Listener{ALPN: "HTTP2Only"}), tls(model.TLS{ALPN: equal.NoALPN}), "ALPN policy: Ingress HTTP2Only, Gateway None"},
 		"the ALPN policy stays":                 {tls(model.TLS{}), listener(observed.Listener{ALPN: "HTTP2Only"}), tls(model.TLS{ALPN: "HTTP2Only"}), ""},
@@ -122,7 +132,8 @@ func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
 	} {
 		from, want := stackOf(ingressGroup, true), adoptingGateway(true, false)
 		from.LoadBalancer, want.LoadBalancer = &c.from, &c.gateway
-		found := Differences(want, from, &c.live, nil)
+		c.live.ResourceID = model.LoadBalancerID
+		found := Differences(want, from, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.live}, Facts: facts}, nil)
 		found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Reason != finding.AdoptionDiffers })
 		switch {
 		case c.want == "" && len(found) > 0:

@@ -1,0 +1,95 @@
+package handover
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// withLiveSettings returns a copy of a stack that has, for settings that its objects do not set, the values of its load
+// balancer in AWS. The stack keeps these values, and a Gateway with other values would change them.
+func withLiveSettings(s model.Stack, have observed.Stack) model.Stack {
+	live := have.LiveLoadBalancer(model.LoadBalancerID)
+	if s.LoadBalancer == nil || live == nil {
+		return s
+	}
+	s = withTrustStoreARNs(s, have)
+	lb := *s.LoadBalancer
+	s.LoadBalancer = &lb
+	if lb.PrivateLinkRules == "" && len(live.SecurityGroups) > 0 {
+		lb.PrivateLinkRules = cmp.Or(live.PrivateLinkRules, "on") // the default of AWS
+	}
+	if lb.IsSchemeUnset() {
+		lb.Scheme = cmp.Or(live.Scheme, lb.Scheme)
+	}
+	lb.Attributes = withLiveAttributes(lb.Attributes, live.Attributes)
+	lb.Listeners = slices.Clone(lb.Listeners)
+	for i := range lb.Listeners {
+		l := &lb.Listeners[i]
+		on := live.ListenerOnPort(l.Port)
+		if on == nil {
+			continue
+		}
+		l.Attributes = withLiveAttributes(l.Attributes, on.Attributes)
+		if l.TLS == nil {
+			continue
+		}
+		tls := *l.TLS
+		l.TLS = &tls
+		tls.ALPN = cmp.Or(tls.ALPN, on.ALPN)
+		if tls.MutualAuth == nil {
+			tls.MutualAuth = on.MutualAuth
+		}
+	}
+	return s
+}
+
+// withLiveAttributes returns the desired attributes of a resource, and its other attributes in AWS.
+func withLiveAttributes(desired, live map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, live)
+	maps.Copy(out, desired)
+	return out
+}
+
+// withTrustStoreARNs returns a copy of a stack in which trust stores that are given by name have their ARN, because the other
+// stack and AWS may have the ARN of the same trust store. A name stays if its ARN is not known.
+func withTrustStoreARNs(s model.Stack, have observed.Stack) model.Stack {
+	if s.LoadBalancer == nil {
+		return s
+	}
+	lb := *s.LoadBalancer
+	lb.Listeners = slices.Clone(lb.Listeners)
+	s.LoadBalancer = &lb
+	for i := range lb.Listeners {
+		l := &lb.Listeners[i]
+		if l.TLS == nil || !l.TLS.MutualAuth.HasTrustStoreName() {
+			continue
+		}
+		tls, m := *l.TLS, *l.TLS.MutualAuth
+		l.TLS, tls.MutualAuth = &tls, &m
+		var live string
+		if on := have.LiveLoadBalancer(model.LoadBalancerID).ListenerOnPort(l.Port); on != nil && on.MutualAuth != nil {
+			live = on.MutualAuth.TrustStore
+		}
+		m.TrustStore = arnOf(m.TrustStore, have.Facts.TrustStores[m.TrustStore], live)
+	}
+	return s
+}
+
+// arnOf returns the ARN of a resource with a name: the ARN that a search for the name found, "" if there was no search, or the
+// ARN of the resource that is used in AWS, if it contains the name. The name of a stack that is not planned is not searched
+// for, but AWS already has what it resolves to. If neither is known, arnOf returns the name.
+func arnOf(name, found, live string) string {
+	if found != "" {
+		return found
+	}
+	if parts := strings.Split(live, "/"); len(parts) > 2 && parts[len(parts)-2] == name {
+		return live
+	}
+	return name
+}
