@@ -139,6 +139,23 @@ func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
 	c.compareText(port, "attributes", from, to)
 }
 
+// compareKept compares a setting of the load balancer that keeps its value in AWS if it is nil. value returns what is compared.
+// If the Gateway takes over the load balancer and sets a value, a nil value of the Ingresses is a difference, because the value
+// in AWS is not known.
+func compareKept[T any](c *comparison, name string, from, to *T, value func(T) any) {
+	valueOf := func(v *T) any {
+		if v == nil {
+			return nil
+		}
+		return value(*v)
+	}
+	if c.gatewaySide.TakesOver && from == nil && to != nil {
+		c.addDifference(0, name, "not set, and its value in AWS is not known", textOf(valueOf(to)))
+		return
+	}
+	c.compareText(0, name, valueOf(from), valueOf(to))
+}
+
 // textOf returns a value as text, for messages and for comparison. The text of nil, of empty values and of zero values is
 // "none".
 func textOf(v any) string {
@@ -179,25 +196,12 @@ func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 		c.compareText(0, "rules for AWS PrivateLink", cmp.Or(a.PrivateLinkRules, "on"), cmp.Or(b.PrivateLinkRules, "on")) // "on" is the default of AWS
 	}
 	c.compareAttributes(0, a.Attributes, b.Attributes)
-	c.compareText(0, "capacity", a.Capacity, b.Capacity)
+	compareKept(c, "capacity", a.Capacity, b.Capacity, func(units int32) any { return units })
 	c.compareText(0, "tags", c.withoutIgnoredTag(a.Tags), c.withoutIgnoredTag(b.Tags))
 	c.compareSecurityGroups(a.SecurityGroups, b.SecurityGroups)
-	acl := func(w *model.WebACL) any {
-		if w == nil {
-			return nil
-		}
-		return strings.TrimSpace(w.ARN + " " + w.Name)
-	}
-	c.compareText(0, "web ACL", acl(a.AddOns.WebACL), acl(b.AddOns.WebACL))
-	shield := func(s *model.Shield) bool { return s != nil && s.On }
-	c.compareText(0, "Shield Advanced", shield(a.AddOns.Shield), shield(b.AddOns.Shield))
-	classic := func(w *model.ClassicACL) string {
-		if w == nil {
-			return ""
-		}
-		return w.ID
-	}
-	c.compareText(0, "web ACL of WAF Classic", classic(a.AddOns.ClassicACL), classic(b.AddOns.ClassicACL))
+	compareKept(c, "web ACL", a.AddOns.WebACL, b.AddOns.WebACL, func(w model.WebACL) any { return strings.TrimSpace(w.ARN + " " + w.Name) })
+	compareKept(c, "Shield Advanced", a.AddOns.Shield, b.AddOns.Shield, func(s model.Shield) any { return s.On })
+	compareKept(c, "web ACL of WAF Classic", a.AddOns.ClassicACL, b.AddOns.ClassicACL, func(w model.ClassicACL) any { return w.ID })
 	if a.Name != b.Name && (a.Origins["name"] != finding.Origin{}) {
 		c.addDifference(0, "name", a.Name, b.Name)
 	}

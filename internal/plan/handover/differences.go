@@ -43,7 +43,7 @@ func Differences(want, from model.Stack, have observed.Stack, port func(model.Bi
 	if numRules > maxComparedRules {
 		compare = check.CompareSettings
 	}
-	res := compare(side(withLiveSettings(from, have)), side(withTrustStoreARNs(want, have)), naming.MigratedFromTag)
+	res := compare(side(withLiveSettings(from, want, have)), side(withTrustStoreARNs(want, have)), naming.MigratedFromTag)
 	consented := func(d check.Difference) bool {
 		return allConsent || slices.ContainsFunc(from.Members, func(m model.Member) bool {
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
@@ -133,13 +134,84 @@ func TestUnsetSettingsAreComparedWithAWS(t *testing.T) {
 		from, want := stackOf(ingressGroup, true), adoptingGateway(true, false)
 		from.LoadBalancer, want.LoadBalancer = &c.from, &c.gateway
 		c.live.ResourceID = model.LoadBalancerID
-		found := Differences(want, from, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.live}, Facts: facts}, nil)
-		found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Reason != finding.AdoptionDiffers })
-		switch {
-		case c.want == "" && len(found) > 0:
-			t.Errorf("%s: %v", name, found)
-		case c.want != "" && (len(found) != 1 || !strings.Contains(found[0].Message, c.want)):
-			t.Errorf("%s: %v, want %q", name, found, c.want)
+		expectDifference(t, name, Differences(want, from, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.live}, Facts: facts}, nil), c.want)
+	}
+}
+
+// TestUnsetAddOnsAreComparedWithAWS checks that add-ons and a capacity that the objects of a load balancer do not set, and that
+// they therefore keep, are compared with AWS. While the state in AWS is not known, they count as different.
+func TestUnsetAddOnsAreComparedWithAWS(t *testing.T) {
+	t.Parallel()
+	type addOns = model.AddOns
+	const arn = "arn:x:regional/webacl/acl/1"
+	acl := func(arn, name string) addOns { return addOns{WebACL: &model.WebACL{ARN: arn, Name: name}} }
+	shield := func(on bool) addOns { return addOns{Shield: &model.Shield{On: on}} }
+	classic := func(id string) addOns { return addOns{ClassicACL: &model.ClassicACL{ID: id}} }
+	type facts = map[model.AddOn]observed.AddOn
+	attached, none := facts{model.WAFv2: {ID: arn}}, facts{model.WAFv2: {}, model.WAFClassic: {}, model.ShieldAdvanced: {}}
+	protected := func(by string) facts { return facts{model.ShieldAdvanced: {ID: "1", Name: by}} }
+	const unknown = ": Ingress not set, and its value in AWS is not known, Gateway none"
+	for name, c := range map[string]struct {
+		from    addOns
+		live    facts
+		gateway addOns
+		want    string // "" for no difference
+	}{
+		"a web ACL is removed":                {addOns{}, attached, acl("", ""), "web ACL: Ingress " + arn + ", Gateway none"},
+		"a web ACL is replaced":               {addOns{}, attached, acl("other", ""), "web ACL: Ingress " + arn + ", Gateway other"},
+		"a web ACL is added":                  {addOns{}, none, acl(arn, ""), "web ACL: Ingress none, Gateway " + arn},
+		"a web ACL stays":                     {addOns{}, attached, acl(arn, ""), ""},
+		"a web ACL by name stays":             {acl("", "acl"), attached, acl(arn, ""), ""},
+		"a web ACL by name on both":           {acl("", "acl"), attached, acl("", "acl"), ""},
+		"a web ACL by another name":           {acl("", "cl"), attached, acl(arn, ""), "web ACL: Ingress cl, Gateway " + arn},
+		"no web ACL":                          {addOns{}, none, acl("", ""), ""},
+		"a web ACL is not managed":            {addOns{}, attached, addOns{}, ""},
+		"a web ACL is not managed any more":   {acl(arn, ""), attached, addOns{}, "web ACL: Ingress " + arn + ", Gateway none"},
+		"neither has a web ACL":               {acl("", ""), facts{}, acl("", ""), ""},
+		"web ACL not known":                   {addOns{}, facts{}, acl("", ""), "web ACL" + unknown},
+		"web ACL not readable":                {addOns{}, facts{model.WAFv2: {Fault: &observed.Fault{}}}, acl("", ""), "web ACL" + unknown},
+		"a protection is removed":             {addOns{}, protected(plan.ProtectionName), shield(false), "Shield Advanced: Ingress true, Gateway none"},
+		"a legacy protection is removed":      {addOns{}, protected(plan.LegacyProtectionName), shield(false), "Shield Advanced: Ingress true, Gateway none"},
+		"a protection of another stays":       {addOns{}, protected("mine"), shield(false), ""},
+		"a protection stays":                  {addOns{}, protected("mine"), shield(true), ""},
+		"a protection is added":               {addOns{}, none, shield(true), "Shield Advanced: Ingress none, Gateway true"},
+		"no protection":                       {addOns{}, none, shield(false), ""},
+		"protection not known":                {addOns{}, facts{}, shield(false), "Shield Advanced" + unknown},
+		"a web ACL of WAF Classic is removed": {addOns{}, facts{model.WAFClassic: {ID: "1"}}, classic(""), "web ACL of WAF Classic: Ingress 1, Gateway none"},
+		"no web ACL of WAF Classic":           {addOns{}, none, classic(""), ""},
+	} {
+		from, want, have := stackOf(ingressGroup, true), adoptingGateway(false, false), loadBalancerOf(false, ingressGroup)
+		from.LoadBalancer.AddOns, want.LoadBalancer.AddOns = c.from, c.gateway
+		have.Facts.AddOns = map[string]observed.AddOn{}
+		for of, v := range c.live {
+			have.Facts.AddOns[model.AskAddOn{Of: of, ARN: have.LoadBalancers[0].ARN}.Key()] = v
 		}
+		expectDifference(t, name, Differences(want, from, have, nil), c.want)
+	}
+	for name, c := range map[string]struct {
+		live, gateway *int32
+		want          string
+	}{
+		"capacity is reduced": {new(int32(500)), new(int32(0)), "capacity: Ingress 500, Gateway none"},
+		"capacity stays":      {new(int32(500)), new(int32(500)), ""},
+		"no capacity":         {new(int32(0)), new(int32(0)), ""},
+		"capacity is not set": {new(int32(500)), nil, ""},
+		"capacity not known":  {nil, new(int32(0)), "capacity" + unknown},
+	} {
+		from, want, have := stackOf(ingressGroup, true), adoptingGateway(false, false), loadBalancerOf(false, ingressGroup)
+		have.LoadBalancers[0].Capacity, want.LoadBalancer.Capacity = c.live, c.gateway
+		expectDifference(t, name, Differences(want, from, have, nil), c.want)
+	}
+}
+
+// expectDifference checks that a single difference with the given text was found, or none if the text is "".
+func expectDifference(t *testing.T, name string, found finding.List, want string) {
+	t.Helper()
+	found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Reason != finding.AdoptionDiffers })
+	switch {
+	case want == "" && len(found) > 0:
+		t.Errorf("%s: %v", name, found)
+	case want != "" && (len(found) != 1 || !strings.Contains(found[0].Message, want)):
+		t.Errorf("%s: %v, want %q", name, found, want)
 	}
 }

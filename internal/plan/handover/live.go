@@ -8,11 +8,13 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // withLiveSettings returns a copy of a stack that has, for settings that its objects do not set, the values of its load
-// balancer in AWS. The stack keeps these values, and a Gateway with other values would change them.
-func withLiveSettings(s model.Stack, have observed.Stack) model.Stack {
+// balancer in AWS. The stack keeps these values, and a Gateway with other values would change them. want is the stack of the
+// Gateway.
+func withLiveSettings(s, want model.Stack, have observed.Stack) model.Stack {
 	live := have.LiveLoadBalancer(model.LoadBalancerID)
 	if s.LoadBalancer == nil || live == nil {
 		return s
@@ -27,6 +29,12 @@ func withLiveSettings(s model.Stack, have observed.Stack) model.Stack {
 		lb.Scheme = cmp.Or(live.Scheme, lb.Scheme)
 	}
 	lb.Attributes = withLiveAttributes(lb.Attributes, live.Attributes)
+	if want.LoadBalancer != nil {
+		if lb.Capacity == nil && want.LoadBalancer.Capacity != nil {
+			lb.Capacity = live.Capacity
+		}
+		lb.AddOns = withLiveAddOns(lb.AddOns, want.LoadBalancer.AddOns, live.ARN, have.Facts)
+	}
 	lb.Listeners = slices.Clone(lb.Listeners)
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
@@ -54,6 +62,35 @@ func withLiveAttributes(desired, live map[string]string) map[string]string {
 	maps.Copy(out, live)
 	maps.Copy(out, desired)
 	return out
+}
+
+// withLiveAddOns returns the add-ons of a stack, with the values in AWS of those that it does not set and the Gateway sets.
+// desired has the add-ons of the Gateway. An add-on stays nil if its value in AWS is not known. arn is the ARN of the load
+// balancer.
+func withLiveAddOns(a, desired model.AddOns, arn string, facts observed.Facts) model.AddOns {
+	live := func(of model.AddOn) (observed.AddOn, bool) {
+		have, asked := facts.AddOns[model.AskAddOn{Of: of, ARN: arn}.Key()]
+		return have, asked && have.Fault == nil
+	}
+	if acl, known := live(model.WAFv2); known && desired.WebACL != nil {
+		switch {
+		case a.WebACL == nil:
+			a.WebACL = &model.WebACL{ARN: acl.ID}
+		case a.WebACL.Name != "" && desired.WebACL.Name == "":
+			if to := arnOf(a.WebACL.Name, "", acl.ID); to == acl.ID {
+				a.WebACL = &model.WebACL{ARN: to}
+			}
+		}
+	}
+	if acl, known := live(model.WAFClassic); known && a.ClassicACL == nil && desired.ClassicACL != nil {
+		a.ClassicACL = &model.ClassicACL{ID: acl.ID}
+	}
+	if p, known := live(model.ShieldAdvanced); known && a.Shield == nil && desired.Shield != nil {
+		// A Gateway that switches the protection off does not delete one of another program.
+		removable := p.Name == plan.ProtectionName || p.Name == plan.LegacyProtectionName
+		a.Shield = &model.Shield{On: p.ID != "" && (desired.Shield.On || removable)}
+	}
+	return a
 }
 
 // withTrustStoreARNs returns a copy of a stack in which trust stores that are given by name have their ARN, because the other
