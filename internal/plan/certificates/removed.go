@@ -42,12 +42,22 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 	}
 	var free []observed.OwnCertificate // certificates that can be deleted now
 	for _, c := range m.Have.Facts.OwnCertificates {
-		if used[c.ARN] || m.keptARNs[c.ARN] || !m.requestDeletionFacts(c) {
+		if used[c.ARN] || m.keptARNs[c.ARN] {
 			continue
 		}
 		s := m.deletionStep(c, after)
+		if m.attachmentRank(c.ARN) > 0 {
+			s.Wait = m.detachmentWait(c)
+			m.Add(s)
+			continue
+		}
+		wait := m.usageWait(c) // before the facts are asked for, so that a failed read does not make the wait begin again
+		if !m.requestDeletionFacts(c) {
+			continue
+		}
 		if m.Have.Facts.Validations[c.ARN].InUse {
-			if s.Wait = m.usageWait(c); s.Waits() {
+			m.reportInUse(c, wait)
+			if s.Wait = wait; s.Waits() {
 				m.Add(s)
 			}
 			continue
@@ -104,6 +114,23 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	return known && facts.PublicCertificatesAsked && facts.HostedZones != nil
 }
 
+// releaseText describes the condition that the deletion of a certificate waits for (plan.Wait.For).
+const releaseText = "ACM to report that nothing uses it"
+
+// detachmentWait returns the wait before a certificate that a load balancer of the stack has is deleted. It has no deadline.
+// Usually, earlier steps of the plan remove the certificate or delete the load balancer, and the next run finds it detached.
+// But a previous load balancer has its certificates until it is deleted, and then checks at short intervals are of no use.
+func (m *Managed) detachmentWait(c observed.OwnCertificate) plan.Wait {
+	w := m.NewWait("attached "+c.ARN, releaseText, durations.LongestWait)
+	switch {
+	case w.For != "":
+		return plan.Wait{For: releaseText, RetryAfter: durations.FirstBackOff}
+	case m.Want.IsEmpty(): // the finalizers of all members wait
+		return plan.Wait{For: releaseText, RetryAfter: durations.LastPoll}
+	}
+	return plan.Wait{For: releaseText, RetryAfter: durations.LongestBackOff}
+}
+
 // usageWait returns the wait before a certificate that ACM reports as in use is deleted. If something that does not belong
 // to the stack has been using it for too long, the result is the zero Wait, and the certificate is not deleted. Any
 // namespace can use the certificates of the account, by ARN or for the hostname of a Gateway. Therefore the finalizers of
@@ -111,25 +138,22 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 // the certificate, and because a member may request the certificate again. A later run of the stack deletes both. If the
 // stack does not exist any more, the certificate is an orphan.
 func (m *Managed) usageWait(c observed.OwnCertificate) plan.Wait {
-	out := plan.Wait{For: "ACM to report that nothing uses it", RetryAfter: durations.FirstBackOff}
-	if m.attachmentRank(c.ARN) > 0 {
-		return out // earlier steps of the plan remove it from the listeners of the stack
+	w := m.NewWait(usageKey(c), releaseText, durations.LongestWait)
+	if w.For != "" {
+		w.RetryAfter = durations.FirstBackOff
 	}
-	key := "unused " + c.ARN
-	limited := m.NewWait(key, out.For, durations.LongestWait)
-	if m.Memory.WaitedTimes[key] >= durations.SettleWindow {
-		m.reportInUse(c, limited)
-	}
-	if limited.For == "" {
-		return plan.Wait{}
-	}
-	out.Deadline = limited.Deadline
-	return out
+	return w
 }
 
-// reportInUse reports on the members of a certificate that something else uses it. The finding is reported already during the
+// usageKey returns the key of the wait until nothing uses a certificate.
+func usageKey(c observed.OwnCertificate) string { return "unused " + c.ARN }
+
+// reportInUse reports on the members of a certificate that something else uses it, after the settle window. The finding is reported already during the
 // wait, because afterwards a member that is deleted does not exist any more.
 func (m *Managed) reportInUse(c observed.OwnCertificate, wait plan.Wait) {
+	if m.Memory.WaitedTimes[usageKey(c)] < durations.SettleWindow {
+		return
+	}
 	objects := Owners(c, slices.Concat(m.Want.Members, m.Want.Leaving))
 	fix := "see in the output of aws acm describe-certificate what uses it; the controller deletes it in a later run in which nothing uses it"
 	if m.Want.IsEmpty() {

@@ -321,7 +321,8 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 		"in use for 5 minutes": {own: []observed.OwnCertificate{one}, used: true, waited: durations.LongestWait, found: "with its DNS records"},
 		"in use for 5 minutes, beside one that is not": {own: []observed.OwnCertificate{one, own("2", true, "b", "c")}, used: true, waited: durations.LongestWait,
 			steps: []string{"delete validation-record/_name.c", "delete certificate/2"}, found: "with its DNS records"},
-		"on a listener of the stack":                   {own: []observed.OwnCertificate{one}, attached: true, used: true, waited: durations.LongestWait, steps: []string{inUse}},
+		"on a listener of the stack":                   {own: []observed.OwnCertificate{one}, attached: true, steps: []string{inUse}},
+		"on a listener of the stack for 5 minutes":     {own: []observed.OwnCertificate{one}, attached: true, waited: durations.LongestWait, steps: []string{strings.Replace(inUse, "5s", "20s", 1)}},
 		"of a private authority, in use":               {own: []observed.OwnCertificate{own("1", false, "a")}, used: true, steps: []string{inUse}},
 		"of a private authority, in use for 5 minutes": {own: []observed.OwnCertificate{own("1", false, "a")}, used: true, waited: durations.LongestWait, found: "it stays in ACM;"},
 		"a zone went":                           {own: []observed.OwnCertificate{one}, zones: &observed.HostedZones{Zones: testHostedZones.Zones[:1]}, steps: deletes("_name.a")},
@@ -340,15 +341,21 @@ func TestUnusedCertificateIsDeletedWithItsRecords(t *testing.T) {
 			if c.attached {
 				have.LoadBalancers = []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Listeners: []observed.Listener{{ARN: "l", Port: 443, Certificate: "1"}}}}
 			}
-			memory := plan.Memory{WaitedTimes: map[string]time.Duration{"unused 1": c.waited}}
+			memory := plan.Memory{WaitedTimes: map[string]time.Duration{"unused 1": c.waited, "attached 1": c.waited}}
 			p, _ := planner.Make(want, have, managedCertificateOptions, memory)
-			if slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+			if !slices.Contains(p.WaitKeys, "unused 1") && !c.attached {
+				t.Errorf("the wait begins again if a read fails: %q", p.WaitKeys)
+			}
+			if !c.attached && slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
 				return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.ValidationRecord
 			}) {
 				t.Errorf("steps before all is known:\n%s", p.Text())
 			}
 			answerCertificates(&have, p.Questions)
 			have.Facts.PublicCertificates = append(have.Facts.PublicCertificates, observed.PublicCertificate{ARN: "other", Domains: c.others})
+			if c.attached && len(p.Questions) > 0 {
+				t.Errorf("questions: %v", p.Questions)
+			}
 			if c.used {
 				v := have.Facts.Validations["1"]
 				v.InUse = true

@@ -72,7 +72,11 @@ func TestDeletedMemberDoesNotWaitForItsCertificate(t *testing.T) {
 				deleted("c")
 				r.Kill()
 				r.Start()
+				r.Emulator.Calls().Reset()
 				r.Settle(10 * time.Minute)
+				if n := r.Emulator.Calls().Count("DescribeCertificate"); n > 100 {
+					t.Errorf("certificates were read %d times", n)
+				}
 				c.after(r)
 				r.Settle(24 * time.Hour)
 				if certs := managedCertificates(r); len(certs) > 0 {
