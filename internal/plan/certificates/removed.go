@@ -148,17 +148,21 @@ func (m *Managed) usageWait(c observed.OwnCertificate) plan.Wait {
 // usageKey returns the key of the wait until nothing uses a certificate.
 func usageKey(c observed.OwnCertificate) string { return "unused " + c.ARN }
 
-// reportInUse reports on the members of a certificate that something else uses it, after the settle window. The finding is reported already during the
-// wait, because afterwards a member that is deleted does not exist any more.
+// reportInUse reports that something else uses a certificate, after it has done so for the settle window. The finding is
+// reported already during the wait, because afterwards a member that is deleted does not exist any more. The owners of the
+// certificate get its ARN. If the stack is empty, the other members wait too, and they get the finding without the ARN, which
+// is not their concern. Otherwise, if the owners have left, the first member gets it.
 func (m *Managed) reportInUse(c observed.OwnCertificate, wait plan.Wait) {
 	if m.Memory.WaitedTimes[usageKey(c)] < durations.SettleWindow {
 		return
 	}
-	objects := Owners(c, slices.Concat(m.Want.Members, m.Want.Leaving))
-	fix := "see in the output of aws acm describe-certificate what uses it; the controller deletes it in a later run in which nothing uses it"
+	owners := Owners(c, slices.Concat(m.Want.Members, m.Want.Leaving))
+	fix := "the controller deletes it in a later run in which nothing uses it"
+	others := m.Members()
 	if m.Want.IsEmpty() {
-		objects = m.Members()
-		fix = "see in the output of aws acm describe-certificate what uses it, and delete it when nothing uses it any more; fulcrum orphans lists it"
+		fix = "delete it when nothing uses it any more; fulcrum orphans lists it"
+	} else if others = others[:min(len(others), 1)]; len(owners) > 0 {
+		others = nil
 	}
 	stays := "it stays in ACM"
 	if c.Public {
@@ -167,11 +171,19 @@ func (m *Managed) reportInUse(c observed.OwnCertificate, wait plan.Wait) {
 	if wait.For != "" {
 		stays = fmt.Sprintf("its deletion waits for at most %s; then %s", wait.Deadline, stays)
 	}
-	for _, o := range objects {
+	report := func(o finding.Ref, certificate, fix string) {
 		m.Findings.Add(finding.Finding{
 			Object: o, Reason: finding.CertificateInUse, Severity: finding.Warning,
-			Message: fmt.Sprintf("certificate %q is not needed any more, but something else uses it, such as another load balancer; %s", c.ARN, stays), Fix: fix,
+			Message: fmt.Sprintf("%s is not needed any more, but something else uses it, such as another load balancer; %s", certificate, stays), Fix: fix,
 		})
+	}
+	for _, o := range owners {
+		report(o, fmt.Sprintf("certificate %q", c.ARN), "see in the output of aws acm describe-certificate what uses it; "+fix)
+	}
+	for _, o := range others {
+		if !slices.Contains(owners, o) {
+			report(o, "a certificate in ACM with the tags of "+m.Want.ID.String(), fix)
+		}
 	}
 }
 

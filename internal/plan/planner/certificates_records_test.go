@@ -12,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/certificates"
@@ -398,5 +399,48 @@ func TestFailedDNSRecordDoesNotBlockOtherSteps(t *testing.T) {
 	}
 	if !strings.Contains(p.Text(), "+ create validation-record/_name.a   # ACM validates a with this record\n    zone: a\n    CNAME: _value.a.\n") {
 		t.Errorf("text:\n%s", p.Text())
+	}
+}
+
+// TestFindingAboutUsedCertificate checks which members get the finding about a certificate in use. Only the owner of the
+// certificate gets its ARN, because the others can be in other namespaces.
+func TestFindingAboutUsedCertificate(t *testing.T) {
+	member := func(namespace string) model.Member {
+		return model.Member{Ref: finding.Ref{Kind: "Ingress", Namespace: namespace, Name: "web"}, Finalizer: "f", Claimed: true, Deleting: true}
+	}
+	shop, bank, team := member("shop"), member("bank"), member("team")
+	owned := observed.OwnCertificate{
+		ARN: "1", ResourceID: naming.CertificateID("amazon_issued", shop.Ref, "a"), Status: observed.CertificateIssued, Domains: []string{"a"}, Public: true,
+	}
+	for name, c := range map[string]struct {
+		members, leaving []model.Member
+		want             map[string]bool // by namespace, whether the finding has the ARN
+	}{
+		"all leave":                 {leaving: []model.Member{bank, shop}, want: map[string]bool{"shop": true, "bank": false}},
+		"the owner has left before": {leaving: []model.Member{bank, team}, want: map[string]bool{"bank": false, "team": false}},
+		"the owner leaves":          {members: []model.Member{bank, team}, leaving: []model.Member{shop}, want: map[string]bool{"shop": true}},
+		"the owner stays":           {members: []model.Member{bank, shop}, want: map[string]bool{"shop": true}},
+		"the owner has left":        {members: []model.Member{bank, team}, want: map[string]bool{"bank": false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := model.Stack{ID: testStackID}
+			if len(c.members) > 0 {
+				want = stackWithRules(forwardRule("/*", "g1"))
+			}
+			want.Members, want.Leaving = c.members, c.leaving
+			have := observed.Stack{Facts: ownCertificateFacts(owned)}
+			have.Facts.Validations = map[string]observed.Validation{"1": {InUse: true}}
+			have.Facts.PublicCertificatesAsked = true
+			_, found := planner.Make(want, have, managedCertificateOptions, plan.Memory{WaitedTimes: map[string]time.Duration{"unused 1": durations.SettleWindow}})
+			got := map[string]bool{}
+			for _, f := range found {
+				if f.Reason == finding.CertificateInUse {
+					got[f.Object.Namespace] = strings.Contains(f.Text(), `"1"`)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("ARN by namespace (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
