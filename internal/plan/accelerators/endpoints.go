@@ -47,7 +47,7 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
-	var differ, stops endpointChanges
+	var differ, toWeightZero endpointChanges
 	unhealthy := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !isEndpointHealthy(live, d.ID) })
 	for _, e := range desired {
 		have := live.Endpoint(e.ID)
@@ -59,7 +59,7 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 		case have.Weight != e.Weight || e.ClientIP != nil && *e.ClientIP != have.ClientIP:
 			to := &differ
 			if e.Weight == 0 && isServing(*have) && unhealthy {
-				to = &stops // wait until other endpoints are healthy before its weight becomes 0
+				to = &toWeightZero // wait until other endpoints are healthy before its weight becomes 0
 			}
 			to.add(e, *have)
 		}
@@ -91,9 +91,9 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 	added := m.addEndpoints(a, missing, append(slices.Clone(after), removed...))
 	m.addEndpointsWhenCreated(a, waiting, after)
 	m.setEndpoints("set", a, differ, after, plan.Wait{})
-	if len(stops.endpoints) > 0 {
-		wait := m.healthyEndpointsWait(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region+" gets weight 0")
-		m.setEndpoints("set-later", a, stops, append(slices.Clone(after), added...), wait)
+	if len(toWeightZero.endpoints) > 0 {
+		wait := m.healthyEndpointsWait(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+toWeightZero.endpoints[0].ID, "an endpoint of "+w.Region+" gets weight 0")
+		m.setEndpoints("set-later", a, toWeightZero, append(slices.Clone(after), added...), wait)
 	}
 	return append(removed, m.removeUndesiredEndpoints(p, live, a, leave, unhealthy, append(slices.Clone(after), added...))...)
 }

@@ -120,10 +120,10 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 // desired endpoint group of the listener has endpoints with a weight above 0, the deletion waits until a desired endpoint
 // group gets traffic. makes is set if this plan creates a desired endpoint group.
 func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
-	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
+	desiredGetsTraffic := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
 	})
-	if !will || !slices.ContainsFunc(g.Endpoints, isServing) {
+	if !desiredGetsTraffic || !slices.ContainsFunc(g.Endpoints, isServing) {
 		return plan.Wait{}
 	}
 	served := false

@@ -164,18 +164,18 @@ func (m guestPlanner) keepDialAndWeights() {
 		for i := range p.want.Groups {
 			w := &p.want.Groups[i]
 			live := p.liveEndpointGroup(w.Region)
-			there := live != nil
-			if !there {
+			exists := live != nil
+			if !exists {
 				live = &observed.EndpointGroup{Dial: fullDial}
 			}
 			if float64(w.Dial) < live.Dial-dialTolerance && !slices.ContainsFunc(others, hasFullDial) {
 				m.reportKeptSetting(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
 					"have another endpoint group take the traffic first, or set 100")
-				w.DialHeld = there
+				w.DialHeld = exists
 				w.Dial = int32(live.Dial)
 			}
-			stops := len(w.Endpoints) > 0 && !slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
-			if !stops || slices.ContainsFunc(others, hasWeight) {
+			allWeightsZero := len(w.Endpoints) > 0 && !slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
+			if !allWeightsZero || slices.ContainsFunc(others, hasWeight) {
 				continue
 			}
 			m.reportKeptSetting(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")

@@ -20,9 +20,9 @@ type revocation struct {
 	replacements map[int32]Replacement
 	steps        []plan.Step
 	Findings     finding.List
-	// LostPorts are the ports of listeners whose default certificate is withdrawn. ClosedPorts are the ports among them
-	// whose listener is deleted, because all its certificates are known to be withdrawn.
-	LostPorts, ClosedPorts []int32
+	// WithdrawnDefaultPorts are the ports of listeners whose default certificate is withdrawn. ClosedPorts are the ports
+	// among them whose listener is deleted, because all its certificates are known to be withdrawn.
+	WithdrawnDefaultPorts, ClosedPorts []int32
 }
 
 // Replacement is the desired certificate for a listener whose default certificate is withdrawn.
@@ -109,18 +109,18 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(now)})
 		rv.reportWithdrawal(*why, fmt.Sprintf("port %d no longer forwards to it", l.Port))
 	}
-	protocol, less := l.Protocol, (*model.Withdrawal)(nil)
+	protocol, protocolWithdrawal := l.Protocol, (*model.Withdrawal)(nil)
 	if w, gone := rv.withdrawn.Protocols[l.ARN]; gone {
-		protocol, less = string(w.RemainingProtocol), &w.Withdrawal
+		protocol, protocolWithdrawal = string(w.RemainingProtocol), &w.Withdrawal
 		changes = append(changes, plan.Change{Path: "protocol", From: l.Protocol, To: protocol})
-		rv.reportWithdrawal(*less, fmt.Sprintf("the port listens on %s alone", protocol))
+		rv.reportWithdrawal(*protocolWithdrawal, fmt.Sprintf("the port listens on %s alone", protocol))
 	}
 	l.Certificate, l.Default, l.Protocol = certificate, now, protocol
 	if len(changes) > 0 {
 		rv.addStep(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update, Changes: changes,
 			Do: plan.ModifyListener{Listener: a, Settings: plan.LiveListenerSettings(l, l.Default)},
-		}, lost, why, less)
+		}, lost, why, protocolWithdrawal)
 	}
 	for _, arn := range l.Certificates {
 		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone && arn != certificate {
@@ -156,7 +156,7 @@ func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []strin
 	}
 	if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: l.Certificate}]; gone {
 		lost, main = &w, ""
-		rv.LostPorts = append(rv.LostPorts, l.Port)
+		rv.WithdrawnDefaultPorts = append(rv.WithdrawnDefaultPorts, l.Port)
 		replacement, replaced := rv.replacements[l.Port]
 		switch {
 		case replacement.IsOverdue:

@@ -19,10 +19,10 @@ func (p *listenerPlanner) addCertificates(a plan.Address, after []plan.StepID) [
 	if p.listener.Live != nil {
 		live = p.listener.Live.Certificates
 	}
-	placed := slices.Collect(maps.Values(p.listener.Certs.ReplacedBy))
+	replacements := slices.Collect(maps.Values(p.listener.Certs.ReplacedBy))
 	var steps []plan.StepID
 	for _, arn := range p.listener.Certs.List {
-		if !slices.Contains(live, arn) && !slices.Contains(placed, arn) {
+		if !slices.Contains(live, arn) && !slices.Contains(replacements, arn) {
 			steps = append(steps, p.addCertificate("certificate", a, arn, "hosts of the listener need it", after))
 		}
 	}

@@ -28,7 +28,7 @@ const certificateWaitPrefix = "withdrawn certificate of port "
 func certificateReplacements(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) map[int32]authority.Replacement {
 	withdrawn := have.Facts.Withdrawn
 	have, without := authority.Revoke(have, nil)
-	if len(without.LostPorts) == 0 {
+	if len(without.WithdrawnDefaultPorts) == 0 {
 		return nil
 	}
 	want, _ = withoutDepartedMembers(want, have, opt)
@@ -38,7 +38,7 @@ func certificateReplacements(want model.Stack, have observed.Stack, opt plan.Opt
 	for _, l := range r.lb.Listeners {
 		desired[l.Desired.Port] = l.Certs
 	}
-	for _, port := range without.LostPorts {
+	for _, port := range without.WithdrawnDefaultPorts {
 		certs, closed := desired[port], slices.Contains(without.ClosedPorts, port)
 		_, gone := withdrawn.Certificates[model.ListenerCertificate{Port: port, ARN: certs.Default}]
 		_, waits := memory.WaitedTimes[certificateWaitKey(port)]

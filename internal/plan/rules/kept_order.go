@@ -134,13 +134,13 @@ func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref 
 func (ro *Rollout) keepRulesUntilAnswered(blocked []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
-		meets := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
-		late := slices.ContainsFunc(absent, meets) || d.owners != nil && slices.ContainsFunc(defaultOwners, d.hasOwner) && !ro.set.isAnswered(d) ||
+		overlapsOwnRule := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
+		mustRetain := slices.ContainsFunc(absent, overlapsOwnRule) || d.owners != nil && slices.ContainsFunc(defaultOwners, d.hasOwner) && !ro.set.isAnswered(d) ||
 			slices.ContainsFunc(staying, func(o *deletedRule) bool { return d.mayShareNamespace(o) && o.shape.Overlaps(d.shape) })
 		for i, w := range ro.set.desired {
-			late = late || blocked[i] && meets(w)
+			mustRetain = mustRetain || blocked[i] && overlapsOwnRule(w)
 		}
-		if late && !ro.set.isCovered(d) {
+		if mustRetain && !ro.set.isCovered(d) {
 			ro.KeepTargetGroups(d.Actions)
 			staying = append(staying, d)
 			continue

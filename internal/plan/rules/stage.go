@@ -28,13 +28,13 @@ func (ro *Rollout) stageRules() {
 	for _, w := range ro.set.desired {
 		w.stagedWait = plan.Wait{}
 	}
-	ro.splitMaskedChanges()
+	ro.splitShadowedChanges()
 	for i, w := range ro.set.desired {
 		if equal.ForwardOf(w.rule.Desired.Actions) == nil {
 			continue
 		}
 		if !w.isNewOrStagedEarlier() {
-			ro.delayMaskedChange(i)
+			ro.delayShadowedChange(i)
 			continue
 		}
 		if w.replaces != nil {
@@ -47,7 +47,7 @@ func (ro *Rollout) stageRules() {
 				w.transforms = nil // default actions have no transforms
 			}
 		}
-		w.stagedWait = ro.maskedWait(i)
+		w.stagedWait = ro.shadowedWait(i)
 	}
 	ro.set.stageFollowers()
 }
@@ -73,35 +73,35 @@ func (ro *Rollout) creatableDefaultActions() []model.Action {
 	return out
 }
 
-// splitMaskedChanges replaces the change of an existing rule by a new rule and a deletion in two cases: the change would
+// splitShadowedChanges replaces the change of an existing rule by a new rule and a deletion in two cases: the change would
 // have to wait because earlier rules answer the requests of the rule now, or AWS does not accept the current and the
 // desired target groups in one rule. The new rule is created after all others, because AWS checks only target groups to
 // which a rule forwards.
-func (ro *Rollout) splitMaskedChanges() {
+func (ro *Rollout) splitShadowedChanges() {
 	if ro.Listener.Desired.OrderHeld != 0 {
 		return
 	}
-	var masked []*ruleChange
+	var shadowed []*ruleChange
 	for i, w := range ro.set.desired {
 		if equal.ForwardOf(w.rule.Desired.Actions) == nil || w.isNewOrStagedEarlier() || !w.isModified || w.actionsWait.For != "" || w.rule.Desired.InPlace || w.rule.ChangesInOneStep() {
 			continue
 		}
-		if ro.maskedWait(i).For != "" || ro.CannotShareRule(w.rule.Desired.Actions, w.live.Actions) {
-			masked = append(masked, w)
+		if ro.shadowedWait(i).For != "" || ro.CannotShareRule(w.rule.Desired.Actions, w.live.Actions) {
+			shadowed = append(shadowed, w)
 		}
 	}
-	ro.set.splitChanges(masked)
+	ro.set.splitChanges(shadowed)
 }
 
-// delayMaskedChange delays the change of an existing rule that moves at the same time and would take requests from rules
-// with healthy targets. It applies to changes that splitMaskedChanges cannot split, because AWS has no room for another
-// rule or refuses to reorder rules.
-func (ro *Rollout) delayMaskedChange(i int) {
+// delayShadowedChange delays the change of an existing rule that moves at the same time and would take requests from rules
+// with healthy targets. It applies to changes that splitShadowedChanges cannot split, because a quota permits no other rule
+// or AWS refuses to reorder rules.
+func (ro *Rollout) delayShadowedChange(i int) {
 	w := ro.set.desired[i]
 	if !w.isModified || w.actionsWait.For != "" || w.rule.Desired.InPlace {
 		return
 	}
-	if wait := ro.maskedWait(i); wait.For != "" {
+	if wait := ro.shadowedWait(i); wait.For != "" {
 		w.actionsWait, w.isModified, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
 	}
 }
@@ -151,12 +151,12 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 	return out
 }
 
-// maskedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by existing
+// shadowedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by existing
 // rules that will be moved after it or deleted. For any other rule, it returns the zero Wait.
-func (ro *Rollout) maskedWait(i int) plan.Wait {
+func (ro *Rollout) shadowedWait(i int) plan.Wait {
 	me := ro.set.desired[i]
-	old, covered, all := ro.set.answeringTargetGroups(i)
-	if covered && me.actionsWait.For != "" {
+	old, shadowed, all := ro.set.answeringTargetGroups(i)
+	if shadowed && me.actionsWait.For != "" {
 		// The interim actions of the rule are those of the default action, which must not answer requests of other rules.
 		return me.actionsWait
 	}
@@ -171,14 +171,14 @@ func (ro *Rollout) maskedWait(i int) plan.Wait {
 }
 
 // answeringTargetGroups returns target groups of existing rules that may match the same requests as the i-th desired rule,
-// and that come before it now but not in the desired order. covered reports whether there are such rules. all reports
+// and that come before it now but not in the desired order. shadowed reports whether there are such rules. all reports
 // whether the result has the target groups of all of them.
-func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool) {
+func (s *ruleSet) answeringTargetGroups(i int) (out []string, shadowed, all bool) {
 	const enough = 32
 	me := s.desired[i]
 	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }
 	note := func(o *observed.Rule) {
-		covered = true
+		shadowed = true
 		for _, g := range model.ForwardedTargetGroups(o.Actions) {
 			out = append(out, g.Group.ARN)
 		}
@@ -191,7 +191,7 @@ func (s *ruleSet) answeringTargetGroups(i int) (out []string, covered, all bool)
 	for _, n := range gone {
 		note(&s.deleted[n].Rule)
 	}
-	return out, covered, all && allGone
+	return out, shadowed, all && allGone
 }
 
 // ruleWait returns the wait of a rule for its targets. If the deadline has passed, it reports this and returns the zero

@@ -28,18 +28,18 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	if w == nil || h == nil {
 		return want, nil
 	}
-	carried := map[string]bool{}
+	currentARNs := map[string]bool{}
 	var old []string
 	for i, g := range h.Groups {
 		if equal.EffectiveWeight(h.Groups, i) > 0 {
-			carried[g.Group.ARN] = true
+			currentARNs[g.Group.ARN] = true
 			old = append(old, g.Group.ARN)
 		}
 	}
 	var fresh []model.WeightedTargetGroup
 	for i, g := range w.Groups {
 		arn := t.TargetGroupARN(g.Group)
-		if arn != "" && carried[arn] || equal.EffectiveWeight(w.Groups, i) == 0 {
+		if arn != "" && currentARNs[arn] || equal.EffectiveWeight(w.Groups, i) == 0 {
 			continue
 		}
 		if !t.IsReady(arn) {
