@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -39,7 +40,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		m.Blocked = true
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldForObject(m.Ref, chosen.Origin), Reason: finding.CertificateMissing,
-			Message: "no certificate can be requested, because there is no host",
+			Message: fmt.Sprintf("no certificate can be requested, because there is no host; the existing rules of the %s stay unchanged", m.Ref.Kind),
 			Fix:     "add hosts to the rules", Blocks: finding.BlocksMember,
 		})
 		return

@@ -31,7 +31,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 			m.Blocked = true
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldForObject(m.Ref, o.Origin), Reason: finding.RedirectPortInvalid,
-				Message: err.Error(), Fix: "add the port to " + b.settingName("listen-ports") + ", or correct " + b.settingName("ssl-redirect"), Blocks: finding.BlocksMember,
+				Message: err.Error() + "; the existing rules of the Ingress stay unchanged", Fix: "add the port to " + b.settingName("listen-ports") + ", or correct " + b.settingName("ssl-redirect"), Blocks: finding.BlocksMember,
 			})
 			o = settings.Opt[int32]{Fault: err, Origin: o.Origin}
 		}

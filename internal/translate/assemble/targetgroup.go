@@ -135,11 +135,18 @@ func (r TargetGroupRequest) targetType() model.TargetType {
 
 // newFault returns a finding about the reference to the backend. The message says what happens to the rule or listener.
 func (r TargetGroupRequest) newFault(reason finding.Reason, message, fix string) finding.Finding {
-	now := "; an existing rule stays unchanged, and a new rule is not served"
+	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + r.heldText(), Fix: fix, Blocks: finding.BlocksRule}
+}
+
+// RuleHeldText is the end of messages about a fault that holds a rule.
+const RuleHeldText = "; an existing rule stays unchanged, and a new rule is not served"
+
+// heldText returns the end of messages about a fault of the target group. It says what happens to the rule or listener.
+func (r TargetGroupRequest) heldText() string {
 	if r.Protocol != "" {
-		now = "; an existing listener stays unchanged, and a new listener is not created"
+		return "; an existing listener stays unchanged, and a new listener is not created"
 	}
-	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
+	return RuleHeldText
 }
 
 // fixForNodePorts returns the fix of findings that tells users how to give a Service node ports.
@@ -162,7 +169,7 @@ func (g *TargetGroup) setPorts(r TargetGroupRequest, port *corev1.ServicePort, f
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
-				Message: "a target control port needs target type ip", Fix: r.fixForIPTargets() + ", or remove the setting", Blocks: finding.BlocksRule})
+				Message: "a target control port needs target type ip" + r.heldText(), Fix: r.fixForIPTargets() + ", or remove the setting", Blocks: finding.BlocksRule})
 		}
 		return
 	}
@@ -224,7 +231,7 @@ func (g *TargetGroup) healthCheckPort(r TargetGroupRequest, found *finding.List)
 		return strconv.FormatInt(n, 10)
 	}
 	fault := func(message, fix string) {
-		found.Add(finding.Finding{Object: chosen.Origin.Object, Field: chosen.Origin.Field, Reason: finding.AnnotationInvalid, Message: message, Fix: fix, Blocks: finding.BlocksRule})
+		found.Add(finding.Finding{Object: chosen.Origin.Object, Field: chosen.Origin.Field, Reason: finding.AnnotationInvalid, Message: message + r.heldText(), Fix: fix, Blocks: finding.BlocksRule})
 	}
 	port := ServicePort(r.Service, intstr.FromString(raw))
 	switch {

@@ -39,7 +39,9 @@ func (t *translation) actions(m *member, p *members.Port, b networkingv1.Ingress
 // annotations configure the backend; nil if the backend is not exactly one Service.
 func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if b.Service == nil {
-		t.Found.Add(UnsupportedBackendFinding(at))
+		fault := UnsupportedBackendFinding(at)
+		fault.Message += assemble.RuleHeldText
+		t.Found.Add(fault)
 		return nil, nil, false
 	}
 	if b.Service.Port.Name != useAnnotationPort {
@@ -89,6 +91,7 @@ func (m *member) similarAction(name string) string {
 // body. If required is true, it returns false instead, so that the rule is held.
 func (t *translation) missingBackendAction(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
+		fault.Message += assemble.RuleHeldText
 		fault.Blocks = finding.BlocksRule
 		t.Found.Add(fault)
 		return nil, nil, false
@@ -106,7 +109,7 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 	}
 	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
-		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is the maximum of a load balancer; the rule is held", m.Ref.Namespace, assemble.MaxNamedTargetGroups),
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is the maximum of a load balancer%s", m.Ref.Namespace, assemble.MaxNamedTargetGroups, assemble.RuleHeldText),
 		Fix:     "name fewer target groups, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
 	})
 	return false
@@ -118,7 +121,7 @@ func (t *translation) buildForward(m *member, a settings.Action, at finding.Orig
 	if t.opt.NoWeightedTargetGroups && len(a.Targets) > 1 {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.FeatureDisabled,
-			Message: "forwarding to more than one target group is disabled",
+			Message: "forwarding to more than one target group is disabled" + assemble.RuleHeldText,
 			Fix:     "forward to one target group, or ask the operator to enable feature gate WeightedTargetGroups", Blocks: finding.BlocksRule,
 		})
 		return nil, nil, false

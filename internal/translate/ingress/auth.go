@@ -37,7 +37,7 @@ func (t authBuilder) authActions(m *member, service *corev1.Service, at finding.
 	if jwt.Set && kind != settings.AuthNone {
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldForObject(m.Ref, jwt.Origin), Reason: finding.AnnotationInvalid,
-			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, and AWS allows only one of them", at.Field, kind),
+			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, and AWS allows only one of them%s", at.Field, kind, assemble.RuleHeldText),
 			Fix:     "remove one of them", Blocks: finding.BlocksRule,
 		})
 		return nil, false
@@ -96,7 +96,7 @@ func (t authBuilder) reportMissingProvider(s settings.Auth, key string) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
 	t.Found.Add(finding.Finding{
 		Object: object, Field: field, Reason: finding.AnnotationInvalid,
-		Message: fmt.Sprintf("auth-type %s needs annotation %s%s", s.Type.Value, settings.Prefix, key),
+		Message: fmt.Sprintf("auth-type %s needs annotation %s%s%s", s.Type.Value, settings.Prefix, key, assemble.RuleHeldText),
 		Fix:     "add the annotation", Blocks: finding.BlocksRule,
 	})
 }

@@ -62,7 +62,7 @@ func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) 
 		}
 	}
 	return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-		fmt.Sprintf("IngressClass %s does not exist%s; resources in AWS stay unchanged, and no new ones are created", name, finding.DidYouMean(name, ours)),
+		fmt.Sprintf("IngressClass %s does not exist%s%s", name, finding.DidYouMean(name, ours), classHeldText),
 		"use an IngressClass with spec.controller "+controllerName+", or create IngressClass "+name+" with it")
 }
 
@@ -91,7 +91,7 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 		return classification{}
 	}
 	return classificationFault(ing, finding.IngressClassInvalid, defaultClassField,
-		fmt.Sprintf("no class is set, and %d classes are marked as default, such as %s and %s", len(defaults), defaults[0].Name, defaults[1].Name),
+		fmt.Sprintf("no class is set, and %d classes are marked as default, such as %s and %s%s", len(defaults), defaults[0].Name, defaults[1].Name, classHeldText),
 		"set spec.ingressClassName, or mark only one class as default")
 }
 
@@ -105,12 +105,12 @@ func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, c
 	}
 	if ref.APIGroup == nil || *ref.APIGroup != paramsAPIGroup || ref.Kind != paramsKind {
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-			fmt.Sprintf("IngressClass %s has parameters of a kind other than %s of %s", class.Name, paramsKind, paramsAPIGroup), "correct spec.parameters of the class")
+			fmt.Sprintf("IngressClass %s has parameters of a kind other than %s of %s%s", class.Name, paramsKind, paramsAPIGroup, classHeldText), "correct spec.parameters of the class")
 	}
 	params, ok := cluster.Get[*v1beta1.IngressClassParams](v, cluster.KindIngressClassParams, "", ref.Name)
 	if !ok {
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-			fmt.Sprintf("IngressClass %s has parameters %s, which do not exist", class.Name, ref.Name), "create the IngressClassParams or correct the class")
+			fmt.Sprintf("IngressClass %s has parameters %s, which do not exist%s", class.Name, ref.Name, classHeldText), "create the IngressClassParams or correct the class")
 	}
 	out := classifyByParams(v, ing, class.Name, params)
 	out.params, out.managed = params, out.fault == nil
@@ -127,7 +127,7 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 	selector, err := metav1.LabelSelectorAsSelector(sel)
 	if err != nil {
 		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-			fmt.Sprintf("IngressClassParams %s has a namespaceSelector that cannot be read: %v", p.Name, err), "correct the selector")
+			fmt.Sprintf("IngressClassParams %s has a namespaceSelector that cannot be read: %v%s", p.Name, err, classHeldText), "correct the selector")
 	}
 	ns, ok := cluster.Get[*corev1.Namespace](v, cluster.KindNamespace, "", ing.Namespace)
 	if ok && selector.Matches(labels.Set(ns.Labels)) {
@@ -140,6 +140,10 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 	return out
 }
 
+// classHeldText is the end of messages about an Ingress whose class or IngressGroup is not known.
+const classHeldText = "; resources in AWS stay unchanged, and no new ones are created"
+
+// classificationFault returns the classification of an Ingress whose class has a fault, or does not admit its namespace.
 func classificationFault(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classification {
 	return classification{fault: &finding.Finding{
 		Object: cluster.RefOf(ing), Field: field, Reason: reason, Severity: finding.Error,

@@ -45,7 +45,7 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAs
 		if len(g.Value) > 63 || !ingressGroupNamePattern.MatchString(g.Value) {
 			p.fault = &finding.Finding{
 				Object: cluster.RefOf(ing), Field: members.FieldForObject(cluster.RefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
-				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
+				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them%s", g.Value, classHeldText),
 				Fix:     "choose a valid group name", Blocks: finding.BlocksMember,
 			}
 		}
@@ -135,7 +135,7 @@ func (g *stackIngresses) retainProtectedMovedAway(leaving func(*member) model.Me
 		g.found.Add(finding.Finding{
 			Object: m.Ref, Field: attributesAnnotation, Reason: finding.DeletionProtected, Severity: finding.Error,
 			Message: "the class assigns the Ingress to another controller, but the Ingress enables deletion protection; the load balancer stays, and no rule of the Ingress is served",
-			Fix:     "restore the class, or set deletion_protection.enabled=false", Blocks: finding.BlocksMember,
+			Fix:     "restore the class, or set deletion_protection.enabled=false in annotation " + attributesAnnotation, Blocks: finding.BlocksMember,
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
 // fitsConditionLimits reports whether the conditions of a rule are within the limits of AWS. If not, it adds a finding.
@@ -19,7 +20,7 @@ func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Cond
 	}
 	t.Found.Add(finding.Finding{
 		Object: m.Ref, Field: p.field, Reason: finding.RuleTooLarge,
-		Message: fmt.Sprintf("the rule of %s is too large: %s", where, why),
+		Message: fmt.Sprintf("the rule of %s is too large: %s%s", where, why, assemble.RuleHeldText),
 		Fix:     fix, Blocks: finding.BlocksRule,
 	})
 	return false

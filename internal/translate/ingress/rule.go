@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -103,7 +104,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	if len(host.Values) > 0 && len(host.Regex) > 0 || len(path.Values) > 0 && len(path.Regex) > 0 {
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: settings.Prefix + written, Reason: finding.AnnotationInvalid,
-			Message: fmt.Sprintf("%s would match plain values and regular expressions in one condition, which AWS does not allow", p.field),
+			Message: fmt.Sprintf("%s would match plain values and regular expressions in one condition, which AWS does not allow%s", p.field, assemble.RuleHeldText),
 			Fix:     "use only plain values or only regular expressions for the host, and likewise for the path", Blocks: finding.BlocksRule,
 		})
 		return base, false
