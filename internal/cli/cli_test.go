@@ -33,7 +33,7 @@ func TestExitCodes(t *testing.T) {
 		"unparsable value":       {[]string{"--sync-period=soon"}, 2, "invalid argument"},
 		"unknown gate":           {[]string{"--feature-gates=Nothing=true"}, 2, "not known"},
 		"help":                   {[]string{"--help"}, 0, ""},
-		"invalid configuration":  {nil, 1, "--cluster-name must be given"},
+		"invalid configuration":  {nil, 1, "--cluster-name is not set; set it to the name of the cluster"},
 		"mistyped command":       {[]string{"paln", "--cluster-name=c"}, 1, `unknown command "paln"; the controller is not started; did you mean "plan"? run "fulcrum --help"`},
 		"mistyped, with flags":   {[]string{"paln", "-f", "x", "-o", "json"}, 1, `did you mean "plan"?`},
 		"mistyped after flags":   {[]string{"--cluster-name=c", "tre"}, 1, `did you mean "tree"?`},
@@ -121,10 +121,10 @@ func TestClusterNameIsReadFromEnvironment(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
 	code, _, stderr = runWithInput(t, text, nil, args...)
-	if want := "--cluster-name must be given; use the name that the controller has in its flags, or set FULCRUM_CLUSTER_NAME"; code != 1 || !strings.Contains(stderr, want) {
+	if want := "--cluster-name is not set; set it to the name of the cluster, as in the flags of the controller, or set FULCRUM_CLUSTER_NAME"; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	if code, _, stderr = runWithInput(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 || !strings.Contains(stderr, "--cluster-name must be given") {
+	if code, _, stderr = runWithInput(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 || !strings.Contains(stderr, "--cluster-name is not set; set it to the name of the cluster") {
 		t.Errorf("the controller: exit %d: %s", code, stderr)
 	}
 }

@@ -254,7 +254,7 @@ func TestConsoleShowsReasonOfFailedRefresh(t *testing.T) {
 	if err := json.Unmarshal([]byte(event), &news); err != nil {
 		t.Fatalf("%v: %s", err, event)
 	}
-	if !strings.Contains(news.Failed, "--cluster-name must be given") || news.Since == "" {
+	if !strings.Contains(news.Failed, "--cluster-name is not set; set it to the name of the cluster") || news.Since == "" {
 		t.Errorf("the page receives %+v", news)
 	}
 }

@@ -84,7 +84,7 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 		"nothing":             {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{cluster}, want: instance, reported: `not known: no controller holds a Lease "aws-load-balancer-controller-leader", and you may not read Deployments; defaults`},
 		"no right":            {server: []string{leaseYAML(published("--default-target-type=ip")), deploymentYAML("a", "lb")}, denied: []string{"leases", "deployments"}, args: []string{cluster}, want: instance, reported: "not known: you may not read Lease kube-system/aws-load-balancer-controller-leader, and you may not read Deployments; defaults"},
 		"to another address":  {server: []string{leaseYAML(published(cluster, "--aws-api-endpoints=EC2=http://127.0.0.1:1", "--kubeconfig=/none", "--default-target-type=ip"))}, want: ip, reported: "leader: " + cluster + " --default-target-type=ip\n"},
-		"no cluster is named": {server: []string{leaseYAML(published())}, fails: "Error: --cluster-name must be given"},
+		"no cluster is named": {server: []string{leaseYAML(published())}, fails: "Error: --cluster-name is not set; set it to the name of the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, flags := startEmulator(t)

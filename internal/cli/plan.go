@@ -136,7 +136,7 @@ func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.S
 	tree.ShowLeavingMembers(w, leaving)
 	tree.ShowOtherEndpointGroups(w, "# ", tree.OtherEndpointGroupsOf(d))
 	for _, id := range repeated {
-		fmt.Fprintf(w, "# %s is shown above; load balancers share it\n", id)
+		fmt.Fprintf(w, "# %s is shown above, because several load balancers share it\n", id)
 	}
 	if len(repeated) > 0 && unshown.Empty() {
 		fmt.Fprintln(w)

@@ -280,7 +280,7 @@ func TestSharedResourcesArePlannedOnce(t *testing.T) {
 	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")
 	code, out, stderr := runWithInput(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...)
-	if code != output.ExitChanges || strings.Count(out, "+ create backend-security-group/") != 1 || strings.Count(out, "# create backend-security-group/backend-sg is shown above; load balancers share it\n") != 1 {
+	if code != output.ExitChanges || strings.Count(out, "+ create backend-security-group/") != 1 || strings.Count(out, "# create backend-security-group/backend-sg is shown above, because several load balancers share it\n") != 1 {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
 }

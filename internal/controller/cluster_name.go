@@ -44,7 +44,7 @@ func (c *clusterNameCheck) logMismatch(answers map[string]observed.SubnetAnswer)
 		return
 	}
 	c.log.Info("cluster name matches no subnet tag", "cluster", c.clusterName, "clustersInTags", strings.Join(others[:min(len(others), maxNamed)], ", "),
-		"meant", finding.NearestWord(c.clusterName, others),
+		"similarName", finding.NearestWord(c.clusterName, others),
 		"effect", "resources with another cluster name are not found, and are created again",
 		"fix", "set --cluster-name to the name in the tags "+network.ClusterTagPrefix+"NAME, or tag the subnets of this cluster")
 }

@@ -29,7 +29,7 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 		case err == nil:
 			wait = durations.AnswerTimeout
 		default:
-			log.V(1).Info("failed to update rules of targets", "err", err.Error(), "retryAfter", wait.String())
+			log.V(1).Info("failed to update security group rules", "err", err.Error(), "retryAfter", wait.String())
 			next, wait = wait, min(2*wait, durations.SweepInterval)
 		}
 		if !pause(ctx, next) {

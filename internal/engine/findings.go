@@ -153,9 +153,9 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			fix = "use fewer values in " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", use a prefix list instead, or request a higher quota from AWS"
 		case n > 1:
 			field = "" // the steps are for several resources
-			message = fmt.Sprintf("AWS refuses %s: %s; what exists in AWS stays", countText(f.Step.Do, n), failure.CodeAndMessage(f.Err))
+			message = fmt.Sprintf("AWS refuses %s: %s; what exists in AWS stays unchanged", countText(f.Step.Do, n), failure.CodeAndMessage(f.Err))
 		case f.Skipped:
-			message = fmt.Sprintf("%s is not tried now, because AWS refuses similar changes: %s", f.Step.Address, failure.CodeAndMessage(f.Err))
+			message = fmt.Sprintf("%s is skipped in this run, because AWS refuses similar changes: %s", f.Step.Address, failure.CodeAndMessage(f.Err))
 		case ofAWS && f.Class == failure.Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
 			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.IsNeededByNewListener(p, f.Step.ID)))
 			field, fix = cmp.Or(value.Setting, field), failure.ChangeValueFix
@@ -228,9 +228,9 @@ func (f FailedStep) refusedRuleText(kind model.Kind, conditions []model.Conditio
 	case joined && n > 1:
 		return fmt.Sprintf("AWS refuses %d rules: %s; existing rules stay unchanged, and new rules are not created", n, why)
 	case n > 1:
-		return fmt.Sprintf("%d rules are not tried now, because AWS refuses similar changes: %s", n, why)
+		return fmt.Sprintf("%d rules are skipped in this run, because AWS refuses similar changes: %s", n, why)
 	case f.Skipped && !joined:
-		return fmt.Sprintf("the %s is not tried now, because AWS refuses similar changes: %s", text, why)
+		return fmt.Sprintf("the %s is skipped in this run, because AWS refuses similar changes: %s", text, why)
 	}
 	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == failure.Invalid {
 		held := "the rule is held: requests for it get 503"

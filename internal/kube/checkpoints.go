@@ -31,7 +31,7 @@ type SecretStore struct {
 }
 
 // ErrOtherFormat is the error of SecretStore.Read if the Secret has only keys of other formats.
-var ErrOtherFormat = errors.New("another version of the controller has written it")
+var ErrOtherFormat = errors.New("another version of the controller wrote the Secret")
 
 // Read returns the text; "" if the Secret does not exist. It returns ErrOtherFormat if the Secret has only keys of other
 // formats.

@@ -47,7 +47,7 @@ func LeaseNamespace(configured string) (string, error) {
 	}
 	namespace, err := PodNamespace()
 	if err == nil && namespace == "" {
-		err = errors.New("--leader-election-namespace is needed outside a cluster")
+		err = errors.New("--leader-election-namespace is not set, and this process does not run in a pod; set the flag")
 	}
 	return namespace, err
 }

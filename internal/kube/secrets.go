@@ -134,9 +134,9 @@ func (s *Secrets) noteForbidden(ref cluster.Ref, err error) {
 	s.mu.Unlock()
 	switch {
 	case changed && forbidden:
-		s.log.Info("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
+		s.log.Info("not allowed to read secret", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
 	case changed:
-		s.log.Info("secret is readable again", "namespace", ref.Namespace, "name", ref.Name)
+		s.log.Info("allowed to read secret again", "namespace", ref.Namespace, "name", ref.Name)
 		if w.informer == nil {
 			return
 		}

@@ -160,7 +160,7 @@ func TestForbiddenSecretIsNil(t *testing.T) {
 	if o != nil || err != nil {
 		t.Errorf("%v %v", o, err)
 	}
-	if line := <-logged; !strings.Contains(line, "secret may not be read") {
+	if line := <-logged; !strings.Contains(line, "not allowed to read secret") {
 		t.Error(line)
 	}
 }
@@ -193,7 +193,7 @@ func TestSecretIsMissingWhileThePermissionIsWithdrawn(t *testing.T) {
 	<-events
 	setAllowed(false)
 	server.changes <- "" // the watch ends, as a watch does every few minutes
-	if line := <-logged; !strings.Contains(line, "secret may not be read") {
+	if line := <-logged; !strings.Contains(line, "not allowed to read secret") {
 		t.Error(line)
 	}
 	wantReadable(false)
@@ -213,7 +213,7 @@ func TestForbiddenSecretsAreLoggedOncePerChange(t *testing.T) {
 	for _, err := range []error{refused, refused, errors.New("connection refused"), refused, nil, nil, refused} {
 		s.noteForbidden(ref, err)
 	}
-	want := []string{"secret may not be read", "secret is readable again", "secret may not be read"}
+	want := []string{"not allowed to read secret", "allowed to read secret again", "not allowed to read secret"}
 	if len(lines) != len(want) {
 		t.Fatalf("want %d lines, got %q", len(want), lines)
 	}

@@ -66,7 +66,7 @@ func answerForViolations(found []rules.Violation) (out Answer) {
 		}
 	}
 	if omitted > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d more faults", omitted))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("faults not shown: %d; correct those above first", omitted))
 	}
 	return out
 }

@@ -143,7 +143,7 @@ func TestRBACRolesAreSufficient(t *testing.T) {
 	}
 	for line := range strings.SplitSeq(string(log), "\n") {
 		// Before readOneSecretRole is applied, the controller may not read the Secret, and logs that.
-		if strings.Contains(line, "forbidden") && !strings.Contains(line, "secret may not be read") {
+		if strings.Contains(line, "forbidden") && !strings.Contains(line, "not allowed to read secret") {
 			t.Error(line)
 		}
 	}

@@ -30,7 +30,7 @@ func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string
 		fmt.Fprintf(out, "certificates are signed by %s\n", w.CAFile())
 		fmt.Fprintf(out, "another cluster of this AWS: %s up --beside %d --region eu-west-1 --cluster-name green\n", self, number)
 	}
-	fmt.Fprintf(out, "logs are in %s/logs; Ctrl-C ends this world\n", w.Dir())
+	fmt.Fprintf(out, "logs are in %s/logs; Ctrl-C stops this local world\n", w.Dir())
 }
 
 // httpPorts are the ports of TCP listeners for which curl is suggested instead of nc.

@@ -45,7 +45,7 @@ func (r *upProcess) String() string {
 }
 
 // lastLine is the last line that up prints before it waits.
-const lastLine = "Ctrl-C ends this world\n"
+const lastLine = "Ctrl-C stops this local world\n"
 
 // startUp runs `fulcrum-local up` with args, and waits until it has printed how to use its local world. Other local worlds
 // may use the same base directory. When the test ends, it calls interrupt, unless up has ended.

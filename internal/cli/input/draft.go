@@ -193,7 +193,7 @@ func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func
 func (d *Source) Validate() error {
 	err := d.Config.Validate()
 	if err != nil && d.Config.ClusterName == "" {
-		return fmt.Errorf("%w; use the name that the controller has in its flags, or set %s", err, clusterNameVariable)
+		return fmt.Errorf("%w, as in the flags of the controller, or set %s", err, clusterNameVariable)
 	}
 	return err
 }

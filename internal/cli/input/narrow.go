@@ -39,7 +39,7 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 		return err
 	}
 	if l.namespace == "" {
-		return fmt.Errorf("%w; a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac with the verbs get, list and watch to whoever runs this, look at one namespace by -n, or plan files alone by --files-only", err)
+		return fmt.Errorf("%w; a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac with the verbs get, list and watch to the user or role that runs this command, look at one namespace by -n, or plan files alone by --files-only", err)
 	}
 	if typ.Namespaced {
 		namespaceErr := l.List(ctx, into, client.InNamespace(l.namespace))
@@ -59,7 +59,7 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 // affects the output of the command. It returns an error if no kind was read.
 func (l *lister) reportUnavailableKinds(notes io.Writer) error {
 	if !l.anyRead {
-		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.namespace)
+		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command, or plan files alone by --files-only", l.namespace)
 	}
 	if l.watchedNamespace != "" && l.namespace == "" {
 		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watchedNamespace)
@@ -93,7 +93,7 @@ func notListedText(ref cluster.Ref) string {
 	if ref.Namespace != "" {
 		in = fmt.Sprintf(" in namespace %q", ref.Namespace)
 	}
-	return fmt.Sprintf("you may not list objects of kind %s%s; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref.Kind, in)
+	return fmt.Sprintf("you may not list objects of kind %s%s; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", ref.Kind, in)
 }
 
 // notReadReason returns why an object that is not among those that were read may exist all the same. It returns "" if all

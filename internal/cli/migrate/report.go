@@ -151,7 +151,7 @@ func (d *Document) addConfiguredServices(store *cluster.Memory, r migrate.Result
 // these kinds may be missing.
 func (d *Document) addUnavailableKinds(unavailable []cluster.Kind) {
 	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so the settings in these objects are missing here", input.JoinKinds(unavailable)),
-		"bind the rules of config/rbac with the verbs get and list to whoever runs this"}
+		"bind the rules of config/rbac with the verbs get and list to the user or role that runs this command"}
 	for i := range d.IngressGroups {
 		d.IngressGroups[i].Notes = append([]Note{note}, d.IngressGroups[i].Notes...)
 	}

@@ -25,7 +25,7 @@ var stateKinds = slices.Concat([]cluster.Kind{
 
 // unreadableReason returns a text with those of the stateKinds that the user may not list, or "" if the user may list all.
 func (s *statusCommand) unreadableReason() string {
-	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
+	const fix = "; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command"
 	names := func(kinds []cluster.Kind) string {
 		var out []string
 		for _, k := range kinds {

@@ -110,7 +110,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 		out.Obstacles = output.Findings(obstacles)
 	case handover.StateAdopted, handover.StateReleased:
 		if ref, ok := s.abandonedObject(m.fromStack, other.TranslatedStack); ok {
-			return fmt.Sprintf("%s has the finalizer of the controller, and with these flags no class of the controller serves it; it has just been taken out of management, its class is missing, or these flags differ from those of the controller", ref)
+			return fmt.Sprintf("%s has the finalizer of the controller, but with these flags no class of the controller serves it: it was taken out of management, its class is missing, or these flags differ from those of the controller", ref)
 		}
 	}
 	if out.State == handover.StateReleased && len(gateway.TranslatedStack.Leaving) > 0 {

@@ -50,9 +50,9 @@ The gauge ` + "`fulcrum_findings`" + ` counts the current findings, with the lab
 // mergeTexts maps the merge rule of an annotation to a text that describes what happens if several members of a stack set
 // the annotation. "%s" in a text is replaced by the kind of the members.
 var mergeTexts = map[string]string{
-	"one":   "one value for all members; if their values differ, the value in AWS stays while a member sets it, otherwise the value of the first member is used",
-	"port":  "one value per port for all members; if their values differ, the value in AWS stays while a member sets it, otherwise the value of the first member is used",
-	"key":   "merged by key; if values of a key differ, the value in AWS stays while a member sets it, otherwise the value of the first member is used",
+	"one":   "one value for all members; if members set different values, the value that exists in AWS is used if a member sets it, otherwise the value of the first member",
+	"port":  "one value per port for all members; if members set different values, the value that exists in AWS is used if a member sets it, otherwise the value of the first member",
+	"key":   "merged by key; if members set different values of a key, the value that exists in AWS is used if a member sets it, otherwise the value of the first member",
 	"union": "the values of all members are combined",
 	"own":   "affects only what this %s defines",
 	"first": "the value of the first member is used",

@@ -81,7 +81,7 @@ type AWS struct {
 	VPC        string
 	VPCTags    map[string]string
 	VPCTagKey  string
-	MaxRetries int // attempts per call; 3 if 0 or less
+	MaxRetries int // maximum number of attempts for each call, including the first; 3 if 0 or less
 	Endpoints  map[string]string
 	Throttle   string
 	// Stabilization is the delay before a load balancer that AWS is still provisioning is checked again, if its capacity has

@@ -22,8 +22,8 @@ func TestValidateReturnsTheFirstError(t *testing.T) {
 		want string
 	}{
 		"fine":                             {[]string{"--cluster-name=c"}, ""},
-		"no cluster name":                  {nil, "--cluster-name must be given"},
-		"the name is first":                {[]string{"--default-target-type=pod"}, "--cluster-name must be given"},
+		"no cluster name":                  {nil, "--cluster-name is not set; set it to the name of the cluster"},
+		"the name is first":                {[]string{"--default-target-type=pod"}, "--cluster-name is not set; set it to the name of the cluster"},
 		"reserved default tag":             {[]string{"--cluster-name=c", "--default-tags=elbv2.k8s.aws/cluster=x"}, "--default-tags: the key \"elbv2.k8s.aws/cluster\" is reserved for the controller; remove it"},
 		"reserved external tag":            {[]string{"--cluster-name=c", "--external-managed-tags=ingress.k8s.aws/stack"}, "--external-managed-tags: the key \"ingress.k8s.aws/stack\" is reserved for the controller; remove it"},
 		"a key in both":                    {[]string{"--cluster-name=c", "--default-tags=a=b", "--external-managed-tags=a"}, "the tag key a is in both --default-tags and --external-managed-tags"},

@@ -52,7 +52,7 @@ func (c *Config) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&i.MaxRules, "max-rules-per-namespace", i.MaxRules, "maximum number of rules that the Ingresses of a namespace may have in one IngressGroup, or its routes on one Gateway")
 	fs.IntVar(&i.ConditionValues, "max-condition-values-per-rule", i.ConditionValues, "maximum number of condition values that AWS accepts in a rule: the account's quota condition-values-per-alb-rule")
 	fs.IntVar(&i.ConditionWildcards, "max-condition-wildcards-per-rule", i.ConditionWildcards, "maximum number of wildcards that AWS accepts in the conditions of a rule: the account's quota condition-wildcards-per-alb-rule")
-	fs.BoolVar(&i.ExactRegexHosts, "exact-regex-hosts", i.ExactRegexHosts, "keep a rule after a redirect if all its hosts are regular expressions; if false, the rule is dropped, as by aws-load-balancer-controller")
+	fs.BoolVar(&i.ExactRegexHosts, "exact-regex-hosts", i.ExactRegexHosts, "create rules that come after a redirect and have only regular expressions as hosts; if false, they are omitted, as by aws-load-balancer-controller")
 	fs.BoolVar(&i.WAFv2, "enable-wafv2", i.WAFv2, "associate the WAFv2 web ACLs that Ingresses name")
 	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate the WAF Classic web ACLs that Ingresses name")
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")

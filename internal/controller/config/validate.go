@@ -15,7 +15,7 @@ import (
 // Validate returns the first error of the configuration. The order of the checks is fixed.
 func (c Config) Validate() error {
 	if c.ClusterName == "" {
-		return fmt.Errorf("--cluster-name must be given")
+		return fmt.Errorf("--cluster-name is not set; set it to the name of the cluster")
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Defaults.Tags)) {
 		if naming.IsReservedTag(k) {

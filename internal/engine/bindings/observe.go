@@ -110,7 +110,7 @@ func (p reader) makePlan(ctx context.Context, f *bindingplan.Facts, make func(*b
 			}
 		}
 	}
-	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s does not stop requesting facts", p.key)
+	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s still requests facts after %d rounds", p.key, maxPlanRounds)
 }
 
 // subscribe subscribes the view of the run to objects, so that their changes enqueue the binding.

@@ -30,7 +30,7 @@ func UnreachableRuleFinding(r, by model.Rule) finding.Finding {
 	}
 	why, fix := "comes first", "change the host or path of one of them"
 	if model.Kind(r.Member.Kind).HasGroupOrder() {
-		why, fix = why+" in group order", fix+", or set group.order"
+		why, fix = why+" by group.order and name", fix+", or set group.order"
 	}
 	return finding.Finding{
 		Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,

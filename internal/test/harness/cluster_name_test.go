@@ -39,7 +39,7 @@ func TestAWrongClusterNameIsLogged(t *testing.T) {
 				r.advanceTime(time.Minute)
 				mu.Lock()
 				defer mu.Unlock()
-				if c.want != (len(lines) == 1) || len(lines) > 1 || c.want && !strings.Contains(lines[0], `"meant"="rigg"`) {
+				if c.want != (len(lines) == 1) || len(lines) > 1 || c.want && !strings.Contains(lines[0], `"similarName"="rigg"`) {
 					t.Errorf("%q", lines)
 				}
 			})

@@ -35,7 +35,7 @@ func (t endpointBuilder) buildEndpointGroups(spec []aga.EndpointGroup, listener 
 			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: defaultTrafficDial, Origin: t.origin(field),
 		}
 		if i := slices.IndexFunc(out, func(o model.EndpointGroup) bool { return o.Region == x.Region }); i >= 0 {
-			t.holdAccelerator(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q already has an endpoint group of the listener, %s; the endpoint group is not created", finding.TruncateValue(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
+			t.holdAccelerator(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q already has an endpoint group of the listener, %s; the endpoint group is not created", finding.TruncateValue(x.Region), out[i].Origin.Field), "merge the endpoint groups, or change the region")
 			continue
 		}
 		if g.TrafficDialPercentage != nil {

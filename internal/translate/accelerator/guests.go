@@ -175,7 +175,7 @@ func (t sharingBuilder) reportNoConsent() {
 	case !acceleratorARN.MatchString(t.accelerator.Shared):
 		fault(fmt.Sprintf("%q is not the ARN of an accelerator", t.accelerator.Shared), "correct the annotation")
 	case a != nil && naming.IsAccelerator(a.Tags) && len(naming.GuestsInTags(a.Tags)) == 0:
-		fault(fmt.Sprintf("accelerator %q belongs to a GlobalAccelerator that names no guests. If aws-load-balancer-controller manages this GlobalAccelerator, it deletes each endpoint group that is not in its spec", t.accelerator.Shared),
+		fault(fmt.Sprintf("accelerator %q belongs to a GlobalAccelerator that names no guests, and aws-load-balancer-controller, if it manages this GlobalAccelerator, deletes each endpoint group that is not in its spec", t.accelerator.Shared),
 			fmt.Sprintf("let Fulcrum manage this GlobalAccelerator, and ask its owner to add %s=%s to the annotation %s", t.region(), guest, naming.GuestsAnnotation))
 	default:
 		fault(fmt.Sprintf("the account has no accelerator %q with the tag %s = %q", t.accelerator.Shared, tag, guest),

@@ -102,7 +102,7 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.BaseP
 // and returns false.
 func (t listenerBuilder) readPortRanges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
 	if len(spec) > rules.MaxPortRanges {
-		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; the listener is not created", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
+		t.holdAccelerator(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS allows %d; the listener is not created", len(spec), rules.MaxPortRanges), "merge port ranges, or use a second listener")
 		return nil, false
 	}
 	var out []model.PortRange

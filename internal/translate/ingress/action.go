@@ -39,9 +39,7 @@ func (t *translation) actions(m *member, p *members.Port, b networkingv1.Ingress
 // annotations configure the backend; nil if the backend is not exactly one Service.
 func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if b.Service == nil {
-		fault := UnsupportedBackendFinding(at)
-		fault.Message += assemble.RuleHeldText
-		t.Found.Add(fault)
+		t.Found.Add(UnsupportedBackendFinding(at))
 		return nil, nil, false
 	}
 	if b.Service.Port.Name != useAnnotationPort {
@@ -74,7 +72,7 @@ func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at f
 func UnsupportedBackendFinding(at finding.Origin) finding.Finding {
 	return finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.BackendUnsupported,
-		Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
+		Message: "the backend is not a Service" + assemble.RuleHeldText, Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
 	}
 }
 

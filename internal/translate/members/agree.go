@@ -169,7 +169,7 @@ var errPortsUnknown = errors.New("it is not known on which ports the member list
 // kept. isLive reports whether kept is the value in AWS; otherwise it is used because the object comes first in the order of
 // the members. kept is nil if the value in AWS stays and is unknown. what is the name of the setting.
 func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
-	why := "comes first in group order"
+	why := "comes first by group.order and name"
 	switch {
 	case isLive:
 		why = "has the value that exists in AWS"

@@ -38,7 +38,7 @@ func DeletionGuard(object finding.Ref, annotations map[string]string, annotation
 	}
 	return &finding.Finding{
 		Object: object, Field: annotation, Reason: finding.DeletionProtected, Severity: finding.Error,
-		Message: fmt.Sprintf("the %s is being deleted, but it enables deletion protection of its load balancer; both stay", object.Kind),
+		Message: fmt.Sprintf("the %s is being deleted, but it enables deletion protection of its load balancer; neither is deleted", object.Kind),
 		Fix:     "set " + plan.DeletionProtectionAttribute + "=false first", Blocks: finding.BlocksStack,
 	}
 }

@@ -76,7 +76,7 @@ func (t *Translation) chooseProtocol(p *Port) {
 		return
 	}
 	t.Stack.Contested = true
-	why, losers := "comes first in group order", p.ConflictingMembers
+	why, losers := "comes first by group.order and name", p.ConflictingMembers
 	switch {
 	case known && !same && len(p.ConflictingMembers) == 0:
 		why, losers, p.TLS, p.Held = "has the protocol that exists in AWS", p.Members, !p.TLS, true

@@ -35,7 +35,7 @@ func (k *CertificateKeeper) ExemptController(ctx context.Context) error {
 	}
 	user, err := k.currentUser(ctx)
 	if apierrors.IsForbidden(err) {
-		k.logOnce("user", "user of the controller unknown: no right to create a SelfSubjectReview; the match conditions of the webhooks are not changed", "configuration", k.Configuration)
+		k.logOnce("user", "user of the controller unknown: no permission to create a SelfSubjectReview; the match conditions of the webhooks are not changed", "configuration", k.Configuration)
 		return nil
 	}
 	if err != nil {

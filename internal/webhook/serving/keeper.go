@@ -75,7 +75,7 @@ func (k *CertificateKeeper) syncSharedCertificate(ctx context.Context) error {
 	}
 	id, err := k.sharedIdentity(ctx)
 	if apierrors.IsForbidden(err) {
-		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; grant the right, or set --webhook-cert-dir to a directory with a certificate", "secret", k.Secret)
+		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no permission to access the Secret; grant the permission, or set --webhook-cert-dir to a directory with a certificate", "secret", k.Secret)
 		return k.serveUnsharedCertificate()
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 			return id, nil
 		}
 		if have.Labels[managedByLabel] != managedByValue {
-			k.logOnce("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
+			k.logOnce("not-owned", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
 			return id, nil
 		}
 		previous := id.CA
@@ -206,5 +206,5 @@ func (k *CertificateKeeper) ignoreMissingOrForbidden(err error) error {
 
 // logMissingRightOnce logs that the right to change webhook configurations is missing.
 func (k *CertificateKeeper) logMissingRightOnce() {
-	k.logOnce("bundle", "no right to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
+	k.logOnce("bundle", "no permission to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
 }

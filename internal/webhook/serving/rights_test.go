@@ -44,7 +44,7 @@ func TestMissingPermissionsAreReported(t *testing.T) {
 						if !a.deniedVerbUsed {
 							t.Error("the verb is not used")
 						}
-						if !strings.Contains(reported.String(), "no right to") && !strings.Contains(reported.String(), "Forbidden") {
+						if !strings.Contains(reported.String(), "no permission to") && !strings.Contains(reported.String(), "Forbidden") {
 							t.Errorf("nothing says what is missing: %s", reported.String())
 						}
 						if k.Certificate() == nil {
