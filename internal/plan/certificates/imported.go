@@ -90,7 +90,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		why = "the Secret has another certificate, " + why
 	case !m.hasImportCapacity(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("the account has %d of at most %d imported certificates; the rest is reserved for namespaces with fewer certificates",
-			m.Have.Facts.Imports.AccountTotal, m.maxImportedCertificates()), "delete imported certificates that are not needed, or specify certificates by ARN")
+			m.Have.Facts.Imports.AccountTotal, maxImportedCertificates(m.Opt)), "delete imported certificates that are not needed, or specify certificates by ARN")
 		m.awaitCertificate(w, a, plan.Wait{For: "capacity for its certificate", RetryAfter: durations.StableFactAge})
 		return
 	default:
@@ -175,11 +175,12 @@ func (m *Managed) hasImportCapacity(w model.ManagedCertificate) bool {
 		others = append(others, float64(n))
 	}
 	foreign := counted.AccountTotal + planned - shared
-	return model.MayTakeOneMore(float64(m.maxImportedCertificates()-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCounts[namespace]), others)
+	return model.MayTakeOneMore(float64(maxImportedCertificates(m.Opt)-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCounts[namespace]), others)
 }
 
-func (m *Managed) maxImportedCertificates() int {
-	return cmp.Or(m.Opt.ImportedCertificateQuota, plan.DefaultImportedCertificateQuota)
+// maxImportedCertificates returns how many imported certificates the account may have.
+func maxImportedCertificates(o plan.Options) int {
+	return cmp.Or(o.ImportedCertificateQuota, plan.DefaultImportedCertificateQuota)
 }
 
 // importedCertificates returns the imported certificates of a Secret in ACM. Certificates that are attached to listeners
