@@ -120,9 +120,9 @@ func (c *Cloud) RateLimits() []ratelimit.CurrentRate { return c.client.Limits.Li
 func (c *Cloud) Class(err error) failure.Class { return sdk.ClassOf(err) }
 
 // CountImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kind of their
-// stacks. It reads the tags of at most limit imported certificates of the account. unseen is the number of imported
+// stacks. It reads the tags of at most limit imported certificates of the account. notRead is the number of imported
 // certificates whose tags it did not read.
-func (c *Cloud) CountImportedCertificates(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
+func (c *Cloud) CountImportedCertificates(ctx context.Context, limit int) (of map[model.Kind]int, notRead int, err error) {
 	return c.certificates.CountImportedByKind(ctx, limit)
 }
 

@@ -209,8 +209,8 @@ func TestDeniedRecordsAreRetriedLater(t *testing.T) {
 	}
 	r.em.Faults().ClearRules()
 	r.clock.Advance(5 * time.Minute)
-	if locked := r.readFacts(model.AskHostedZones{}).HostedZones.Zones[0].WriteFault; locked != nil {
-		t.Errorf("writes are still denied: %v", locked)
+	if denied := r.readFacts(model.AskHostedZones{}).HostedZones.Zones[0].WriteFault; denied != nil {
+		t.Errorf("writes are still denied: %v", denied)
 	}
 	must(r.apply(rec))(t)
 	if !r.hasRecord("example.com") {

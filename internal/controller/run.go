@@ -31,9 +31,9 @@ import (
 type AWS struct {
 	Stacks  engine.Cloud
 	Targets bindings.Cloud
-	// Silence watches for calls that AWS does not answer (engine.Config.Silence).
-	Silence     engine.SilenceWatcher
-	Region, VPC string
+	// UnansweredCalls watches for calls that AWS does not answer (engine.Config.UnansweredCalls).
+	UnansweredCalls engine.UnansweredCallWatcher
+	Region, VPC     string
 }
 
 // withDiscoveredSettings returns the configuration with the discovered region and VPC.
@@ -129,7 +129,7 @@ func Run(ctx context.Context, s Setup) error {
 	registry := checkpoint.New()
 	deploy := s.Log.WithName("deploy")
 	st := StackController(engine.Config{
-		Cloud: aws.Stacks, Silence: aws.Silence, Cluster: cl, Frontends: frontends,
+		Cloud: aws.Stacks, UnansweredCalls: aws.UnansweredCalls, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Clock: clock.RealClock{}, Checkpoints: registry, Secrets: registry,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)
@@ -151,7 +151,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
-	bc.Cloud, bc.Silence, bc.Cluster, bc.Clock = aws.Targets, aws.Silence, cl, clock.RealClock{}
+	bc.Cloud, bc.UnansweredCalls, bc.Cluster, bc.Clock = aws.Targets, aws.UnansweredCalls, cl, clock.RealClock{}
 	tg, bound := BindingController(bc, cl, metrics, deploy)
 	tg.Workers, tg.BackOff = s.Config.Workers.Binding, queue.ExponentialBackOff[bindings.Key](durations.FirstDelay, s.Config.Targets.MaxBackoff)
 	if err := tg.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {

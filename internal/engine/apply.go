@@ -422,7 +422,7 @@ func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownI
 	}
 	r.forgetCheckpoints()
 	r.checkpointWrites.Wait(ctx, durations.RecheckInterval)
-	defer r.watchSilence(ctx, waiting)()
+	defer r.watchUnansweredCalls(ctx, waiting)()
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }
 

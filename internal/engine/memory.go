@@ -28,9 +28,9 @@ type memory struct {
 	waits           waits
 	comparison      resync.State
 	drift           driftMemory
-	// silentSince is the start of the first of consecutive runs without an answer from AWS. It is zero if AWS answered the
+	// unansweredSince is the start of the first of consecutive runs without an answer from AWS. It is zero if AWS answered the
 	// last run.
-	silentSince time.Time
+	unansweredSince time.Time
 }
 
 // memories has the memories of all stacks. A run copies the memory of its stack, and stores it when it ends. No two runs of

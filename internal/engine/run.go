@@ -32,8 +32,8 @@ type Config struct {
 	Fence Fence
 	// Recorder records the reads and steps of runs; nil: NoRecorder.
 	Recorder Recorder
-	// Silence watches for calls that AWS does not answer; nil: only a run that has failed reports them.
-	Silence SilenceWatcher
+	// UnansweredCalls watches for calls that AWS does not answer; nil: only a run that has failed reports them.
+	UnansweredCalls UnansweredCallWatcher
 	// Checkpoints defer the first comparison of stacks that did not change; nil: all are compared at the start.
 	Checkpoints Checkpoints
 	// Secrets stores hashes of the OIDC client secrets that were written to AWS, because AWS never returns a client secret;
@@ -252,7 +252,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 // observeAWS reads the observed state from AWS. Until it returns, another goroutine, which reports unanswered calls, may use
 // the view and the memory of the run.
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
-	defer r.watchSilence(ctx, stack)()
+	defer r.watchUnansweredCalls(ctx, stack)()
 	if r.relation != nil {
 		questions = r.relation.Questions(questions)
 	}
@@ -424,7 +424,7 @@ func (r *observation) runFailureFindings(stack model.Stack, err error, start tim
 		return nil
 	}
 	if failure.HasNoAnswer(err) {
-		return r.silenceFindings(stack, start)
+		return r.unansweredStackFindings(stack, start)
 	}
 	var out finding.List
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {

@@ -25,13 +25,13 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 		end = "-"
 	case "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute":
 		gateway, _, _ := strings.Cut(id, ":")
-		return mayBegin(id, gateway+":"+ref.Namespace+"-"+ref.Name+":"+ref.Kind+"-")
+		return mayHavePrefix(id, gateway+":"+ref.Namespace+"-"+ref.Name+":"+ref.Kind+"-")
 	}
-	return mayBegin(id, ref.Namespace+"/"+ref.Name+end)
+	return mayHavePrefix(id, ref.Namespace+"/"+ref.Name+end)
 }
 
-// mayBegin reports whether id, which may be shortened, may be the id of a resource whose full id begins with begin.
-func mayBegin(id, begin string) bool {
+// mayHavePrefix reports whether id, which may be shortened, may be the id of a resource whose full id begins with begin.
+func mayHavePrefix(id, begin string) bool {
 	const kept = MaxTagValue - 9 - 11 // length of the beginning that neither shorten nor DistinctID changes
 	return strings.HasPrefix(id, begin) || len(id) == MaxTagValue && len(begin) > kept && id[:kept] == begin[:kept]
 }
@@ -102,8 +102,8 @@ func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool)
 	return GatewayTargetGroupParts{Routes: possibleObjects(kind, parts[1]), Backends: possibleObjects("", backend), Port: parts[3]}, ok
 }
 
-// IndistinctRoutes returns all other possible routes whose target groups can have the same ids as those of a route.
-func IndistinctRoutes(route finding.Ref) []finding.Ref {
+// RoutesWithSameIDs returns all other possible routes whose target groups can have the same ids as those of a route.
+func RoutesWithSameIDs(route finding.Ref) []finding.Ref {
 	return slices.DeleteFunc(possibleObjects(route.Kind, route.Namespace+"-"+route.Name), func(r finding.Ref) bool { return r == route })
 }
 
@@ -120,7 +120,7 @@ func possibleObjects(kind, joined string) (out []finding.Ref) {
 // TargetGroupMayBeOfRoute reports whether id, which may be shortened, may be the id of a target group for a route of a
 // Gateway.
 func TargetGroupMayBeOfRoute(id string, gateway, route finding.Ref) bool {
-	return mayBegin(id, gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-")
+	return mayHavePrefix(id, gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-")
 }
 
 // BackendNamespaces returns the possible namespaces of the backend of a target group of a Gateway stack, according to the id

@@ -15,9 +15,9 @@ type RecordedAccelerator string
 
 // The values of RecordedAccelerator.
 const (
-	RecordedOwn     RecordedAccelerator = "own"     // the accelerator has all tags of the stack
-	RecordedForeign RecordedAccelerator = "foreign" // the accelerator lacks a tag of the stack
-	RecordedMissing RecordedAccelerator = "gone"    // the accelerator does not exist
+	RecordedOwn      RecordedAccelerator = "own"     // the accelerator has all tags of the stack
+	RecordedNotOwned RecordedAccelerator = "foreign" // the accelerator lacks a tag of the stack
+	RecordedMissing  RecordedAccelerator = "gone"    // the accelerator does not exist
 )
 
 // Accelerator is the observed state of an accelerator.

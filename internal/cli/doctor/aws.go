@@ -32,7 +32,7 @@ func (d *doctor) checkAWS(ctx context.Context) {
 	}
 	d.checker = checks.New(aws)
 	caller, err := d.checker.ReadIdentity(ctx)
-	if sdk.IsSilent(err) {
+	if sdk.IsUnanswered(err) {
 		d.addFailure("discovery", err, "")
 		return
 	}

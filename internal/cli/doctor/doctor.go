@@ -110,7 +110,7 @@ func (d *doctor) addFailure(area string, err error, fix string) {
 // addUnchecked adds a result about a check that could not be made because of err. The message begins with prefix. A missing
 // permission is reported in full only in the first area that needs it. Other areas refer to that area.
 func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string) {
-	if sdk.IsSilent(err) {
+	if sdk.IsUnanswered(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
 	}
 	right, text := missingPermission(err)

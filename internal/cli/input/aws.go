@@ -56,7 +56,7 @@ func (c Connector) Connect(ctx context.Context, fence engine.Fence, m *controlle
 		return controller.AWS{}, err
 	}
 	m.SetRateLimitReader(func() []controller.RateLimit { return rateLimits(cl) })
-	return controller.AWS{Stacks: cl, Targets: cl, Silence: cl.Client(), Region: cl.Region(), VPC: cl.VPC()}, nil
+	return controller.AWS{Stacks: cl, Targets: cl, UnansweredCalls: cl.Client(), Region: cl.Region(), VPC: cl.VPC()}, nil
 }
 
 // IsUnreached implements controller.Connector.

@@ -101,10 +101,10 @@ func (w writer) checkOwner(arn string) (err error) {
 // yet.
 func (w writer) handleWriteError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
-	young := false
+	recentlyCreated := false
 	w.WithLock(func() {
 		e := w.entries[acceleratorARN(arn)]
-		young = e != nil && w.IsYounger(e.createdAt, durations.SettleWindow)
+		recentlyCreated = e != nil && w.IsYounger(e.createdAt, durations.SettleWindow)
 		if sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
 			w.listedAt = time.Time{}
 			if e != nil {
@@ -112,7 +112,7 @@ func (w writer) handleWriteError(what, arn string, err error) error {
 			}
 		}
 	})
-	if class == failure.Gone && young {
+	if class == failure.Gone && recentlyCreated {
 		return sdk.Wrap(failure.NotReady, what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

@@ -71,7 +71,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		case c.belongsToStack(id, e.seen.Tags):
 			out.Facts.RecordedAccelerator = observed.RecordedOwn
 		default:
-			out.Facts.RecordedAccelerator = observed.RecordedForeign
+			out.Facts.RecordedAccelerator = observed.RecordedNotOwned
 		}
 	})
 	return nil
@@ -112,17 +112,17 @@ func (c *Accelerators) findOwnAccelerators(ctx context.Context, id model.StackID
 // Invalidate makes the next run read the list of accelerators again, and the listeners of all accelerators in which a stack
 // owns resources. It is called after AWS has reported that one of these resources does not exist. It reports whether this
 // process created one of the accelerators within the settle window.
-func (c *Accelerators) Invalidate(id model.StackID) (young bool) {
+func (c *Accelerators) Invalidate(id model.StackID) (recentlyCreated bool) {
 	c.WithLock(func() {
 		c.listedAt = time.Time{}
 		for _, e := range c.entries {
 			if c.belongsToStack(id, e.seen.Tags) || c.admitsGuest(id, e.seen.Tags) {
-				young = young || c.IsYounger(e.createdAt, durations.SettleWindow)
+				recentlyCreated = recentlyCreated || c.IsYounger(e.createdAt, durations.SettleWindow)
 				e.partsAt, e.changedAt = time.Time{}, time.Time{}
 			}
 		}
 	})
-	return young
+	return recentlyCreated
 }
 
 // OwnedAccelerators returns the ARNs of the accelerators that the cluster owns, by the stack that is named in their tags. It

@@ -64,9 +64,9 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 }
 
 // CountImportedByKind counts the certificates that the cluster has imported from TLS Secrets, by the kind of their stack. It
-// reads the tags of at most limit imported certificates of the account. unseen is the number of imported certificates whose
+// reads the tags of at most limit imported certificates of the account. notRead is the number of imported certificates whose
 // tags it did not read.
-func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of map[model.Kind]int, unseen int, err error) {
+func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of map[model.Kind]int, notRead int, err error) {
 	of = map[model.Kind]int{}
 	read := 0
 	err = forEachListedCertificate(ctx, c.API.ACM, nil, func(s acmtypes.CertificateSummary) error {
@@ -74,7 +74,7 @@ func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of m
 			return nil
 		}
 		if read++; read > limit {
-			unseen++
+			notRead++
 			return nil
 		}
 		tags, err := c.readCertificateTags(ctx, aws.ToString(s.CertificateArn))
@@ -90,5 +90,5 @@ func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of m
 	if err != nil {
 		return nil, 0, err
 	}
-	return of, unseen, nil
+	return of, notRead, nil
 }

@@ -149,10 +149,10 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 // fails if one of its records already exists. If AWS recently denied a change in the same hosted zone, it returns that error
 // without a call.
 func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
-	var locked *observed.Fault
-	c.WithLock(func() { locked = c.deniedFault(r.Zone) })
-	if locked != nil {
-		return sdk.Wrap(failure.Denied, what, errors.New(locked.Message)).WithReason(finding.CertificatePending)
+	var denied *observed.Fault
+	c.WithLock(func() { denied = c.deniedFault(r.Zone) })
+	if denied != nil {
+		return sdk.Wrap(failure.Denied, what, errors.New(denied.Message)).WithReason(finding.CertificatePending)
 	}
 	_, err := c.API.Route53.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: aws.String(r.Zone), ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{

@@ -41,8 +41,8 @@ const maxUsageCalls = 400
 const rulesPerSecurityGroup = 60
 
 // ReadUsage reads the quotas that the controller can exceed, and how much of them the account and the resources of the
-// cluster use. The result is sorted by name. unseen is the number of load balancers and target groups that were not read.
-func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, unseen int, err error) {
+// cluster use. The result is sorted by name. notRead is the number of load balancers and target groups that were not read.
+func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, notRead int, err error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	if err := u.readLimits(ctx); err != nil {
 		return nil, 0, err
@@ -54,7 +54,7 @@ func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, unseen int, err 
 	if err := u.countResources(ctx, all); err != nil {
 		return nil, 0, err
 	}
-	return u.sortedUsage(), u.unseen, nil
+	return u.sortedUsage(), u.notRead, nil
 }
 
 // usageCounter counts how much of the quotas is in use.
@@ -63,7 +63,7 @@ type usageCounter struct {
 	limits  map[string]int   // the quotas that AWS returns, by name
 	highest map[string]Usage // the highest usage of each quota, by name
 	calls   int
-	unseen  int // the number of resources that were not read
+	notRead int // the number of resources that were not read
 }
 
 func (u *usageCounter) readLimits(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (u *usageCounter) countTargetGroups(ctx context.Context, groups []observed.
 	perLoadBalancer = map[string]int{}
 	for _, g := range groups {
 		if u.calls++; u.calls > maxUsageCalls/2 {
-			u.unseen++
+			u.notRead++
 			continue
 		}
 		out, err := u.checker.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
@@ -167,7 +167,7 @@ func (u *usageCounter) countLoadBalancers(ctx context.Context, balancers []obser
 		u.noteUsage("targets-per-"+kind, lb.Name, targets[lb.ARN])
 		u.noteUsage("target-groups-per-"+kind, lb.Name, inUse[lb.ARN])
 		if u.calls >= maxUsageCalls/2 {
-			u.unseen++
+			u.notRead++
 			continue
 		}
 		if err := u.countListeners(ctx, lb, kind); err != nil && sdk.ClassOf(err) != failure.Gone {

@@ -163,28 +163,28 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 // invalidate makes the next run read all resources of a stack again. It is called after AWS has reported that one of them
 // does not exist. It reports whether this process created one of them within the settle window, because AWS may not show
 // that resource everywhere yet.
-func (r *Reader) invalidate(id model.StackID) (young bool) {
+func (r *Reader) invalidate(id model.StackID) (recentlyCreated bool) {
 	now := r.Config.Clock.Now()
 	r.Inv.WithWriteLock(func() {
 		for _, l := range r.Inv.Lists {
 			l.Unfinished = nil
 		}
 		for _, e := range r.Inv.StackLoadBalancers(id) {
-			young = young || now.Sub(e.MadeAt) < durations.SettleWindow
+			recentlyCreated = recentlyCreated || now.Sub(e.MadeAt) < durations.SettleWindow
 			e.Invalidated = e.Invalidated || !e.DetailAt.IsZero()
 			e.ReadAt, e.DetailAt, e.AttributesAt, e.CapacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.Listeners {
-				young = young || now.Sub(le.MadeAt) < durations.SettleWindow
+				recentlyCreated = recentlyCreated || now.Sub(le.MadeAt) < durations.SettleWindow
 				le.AttributesAt = time.Time{}
 			}
 		}
 		for _, e := range r.Inv.StackTargetGroups(id) {
-			young = young || now.Sub(e.MadeAt) < durations.SettleWindow
+			recentlyCreated = recentlyCreated || now.Sub(e.MadeAt) < durations.SettleWindow
 			e.ReadAt, e.AttributesAt = time.Time{}, time.Time{}
 		}
 		for _, e := range r.Inv.StackSecurityGroups(id) {
 			e.ReadAt = time.Time{}
 		}
 	})
-	return young
+	return recentlyCreated
 }

@@ -61,11 +61,11 @@ func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 
 // Invalidate makes the next run read all resources again that ObserveStack returns for the same questions. It reports
 // whether this process created one of them within the settle window.
-func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (young bool) {
+func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (recentlyCreated bool) {
 	for _, of := range stacksIn(id, questions) {
-		young = r.invalidate(of) || young
+		recentlyCreated = r.invalidate(of) || recentlyCreated
 	}
-	return young
+	return recentlyCreated
 }
 
 // Faults are the failures of optional reads, by key of the question that could not be answered.

@@ -74,16 +74,16 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 
 // setListedTags updates the tags of a resource, and the time at which they were read, from the list of the Resource Groups
 // Tagging API. If the list does not determine the tags, setListedTags sets the time to zero, so that the tags are read from
-// Elastic Load Balancing. shown are the listed tags, nil if the resource is not in the list. young reports whether the
-// resource may be too new for the list. now is when the list was read.
-func (r *tagReader) setListedTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
+// Elastic Load Balancing. shown are the listed tags, nil if the resource is not in the list. recentlyCreated reports whether
+// the resource may be too new for the list. now is when the list was read.
+func (r *tagReader) setListedTags(shown map[string]string, recentlyCreated bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {
 	case shown != nil && unknown:
 		*tags, *at = shown, now
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
-	case shown == nil && unknown && !young, shown == nil && !unknown && !naming.BelongsToCluster(r.Config.Cluster, *tags):
+	case shown == nil && unknown && !recentlyCreated, shown == nil && !unknown && !naming.BelongsToCluster(r.Config.Cluster, *tags):
 		*at = now // the resource has another owner, so its tags are not needed
 	default:
 		*at = time.Time{}

@@ -38,7 +38,7 @@ type Client struct {
 	VPC         string // ID of the VPC of the cluster
 	API         Clients
 	Limits      *ratelimit.Schedule // the rate limiter for the account of the controller
-	sharedReads flight
+	sharedReads sharedReads
 	failedReads failedReads
 }
 

@@ -29,7 +29,7 @@ func Explain(err error) error {
 	switch {
 	case strings.Contains(operation.Err.Error(), "get credentials"):
 		return fmt.Errorf("no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", rootCause(operation.Err))
-	case errors.As(err, &api) && IsSilent(err):
+	case errors.As(err, &api) && IsUnanswered(err):
 		return fmt.Errorf("AWS does not answer the call %q because of an internal error: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &api):
 		return fmt.Errorf("AWS refuses the call %q: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
@@ -51,9 +51,9 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// IsSilent reports whether AWS did not answer a call: AWS cannot be reached, is late, or reports an internal failure. It is
-// false for a throttled or postponed call.
-func IsSilent(err error) bool {
+// IsUnanswered reports whether AWS did not answer a call: AWS cannot be reached, is late, or reports an internal failure. It
+// is false for a throttled or postponed call.
+func IsUnanswered(err error) bool {
 	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 

@@ -46,8 +46,8 @@ type Config struct {
 	Queue Queue
 	// Drift decides whether drift is restored; empty: engine.RepairDrift.
 	Drift engine.DriftMode
-	// Silence watches for calls that AWS does not answer; nil: such calls are not reported before they fail.
-	Silence engine.SilenceWatcher
+	// UnansweredCalls watches for calls that AWS does not answer; nil: such calls are not reported before they fail.
+	UnansweredCalls engine.UnansweredCallWatcher
 	// Clock is used for plans and for the memory of the Reconciler; required.
 	Clock clock.PassiveClock
 }

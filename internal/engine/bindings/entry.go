@@ -51,8 +51,8 @@ type entry struct {
 	writtenCheckpoints writtenCheckpoints
 	// faultTextReportedAt is the time at which a status was last written only because the text of a fault had changed.
 	faultTextReportedAt time.Time
-	// silentSince is the time since which AWS has not answered the runs of the binding; zero: AWS answered the last run.
-	silentSince time.Time
+	// unansweredSince is the time since which AWS has not answered the runs of the binding; zero: AWS answered the last run.
+	unansweredSince time.Time
 	// successPending reports whether AWS was changed, but the success is not reported yet because a call was postponed.
 	successPending bool
 }

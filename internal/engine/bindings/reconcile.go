@@ -51,7 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 	r.recordPhase("view", start)
 	start = r.Clock.Now()
 	defer func() { r.recordPhase("run", start) }()
-	defer p.watchSilence(ctx, f)()
+	defer p.watchUnansweredCalls(ctx, f)()
 	if err = p.reconcile(ctx, f); err == nil {
 		err = p.recordErr
 	}

@@ -34,12 +34,12 @@ func PostponedFor(err error) time.Duration {
 	case interface{ Unwrap() []error }:
 		first := time.Duration(0)
 		for _, each := range e.Unwrap() {
-			turn := PostponedFor(each)
-			if turn <= 0 {
+			wait := PostponedFor(each)
+			if wait <= 0 {
 				return 0
 			}
-			if first == 0 || turn < first {
-				first = turn
+			if first == 0 || wait < first {
+				first = wait
 			}
 		}
 		return first

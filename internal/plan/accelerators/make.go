@@ -125,7 +125,7 @@ func (m *acceleratorPlanner) chooseAccelerator() {
 			m.separateOtherOwners(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
 		}
 	}
-	if m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedForeign {
+	if m.member.Recorded != "" && m.Have.Facts.RecordedAccelerator == observed.RecordedNotOwned {
 		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: "status.acceleratorARN", Reason: finding.AcceleratorNotOwned, Severity: finding.Warning,
 			Message: fmt.Sprintf("accelerator %q does not have the tags of this object; it is not changed, and the field is corrected", finding.TruncateValue(m.member.Recorded)),

@@ -315,10 +315,10 @@ func (r *Harness) Start() {
 	}
 	line := engine.Config{
 		Cloud: aws, Cluster: k8s, Options: options, Clock: clock.RealClock{}, Fence: r.opt.fence(), Resync: r.opt.Resync,
-		Frontends: frontends,
-		Recorder:  stackRecorder{process: p},
-		Silence:   aws.Client(),
-		Drift:     r.opt.DriftMode,
+		Frontends:       frontends,
+		Recorder:        stackRecorder{process: p},
+		UnansweredCalls: aws.Client(),
+		Drift:           r.opt.DriftMode,
 	}
 	registry := checkpoint.New()
 	line.Secrets = registry
@@ -338,7 +338,7 @@ func (r *Harness) Start() {
 		k8s.Store = p.memberships
 	}
 	fill := bindings.Config{
-		Cloud: aws, Silence: aws.Client(), Cluster: k8s, ClusterName: ClusterName, VPC: r.Seeded.VPC,
+		Cloud: aws, UnansweredCalls: aws.Client(), Cluster: k8s, ClusterName: ClusterName, VPC: r.Seeded.VPC,
 		Targets:  targets.Options{FailOpen: true},
 		Recorder: bindingRecorder{process: p},
 		Clock:    clock.RealClock{}, Fence: r.opt.fence(), Resync: r.opt.Resync, Drift: r.opt.DriftMode,

@@ -55,7 +55,7 @@ func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref)
 	if !naming.IsTargetGroupOf(g.ResourceID, route) {
 		return false
 	}
-	others := naming.IndistinctRoutes(route)
+	others := naming.RoutesWithSameIDs(route)
 	if len(others) == 0 {
 		return true
 	}

@@ -10,22 +10,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// watchSilence watches the AWS calls of a run until stop is called. If AWS does not answer, it writes an event on the
-// binding, because such calls may take minutes to fail. The calls are not cancelled. The message has the start of the first
-// run without an answer, so it is the same in each run.
-func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func()) {
-	if p.r.Silence == nil || f.Absent {
+// watchUnansweredCalls watches the AWS calls of a run until stop is called. If AWS does not answer, it writes an event on
+// the binding, because such calls may take minutes to fail. The calls are not cancelled. The message has the start of the
+// first run without an answer, so it is the same in each run.
+func (p *run) watchUnansweredCalls(ctx context.Context, f *bindingplan.Facts) (stop func()) {
+	if p.r.UnansweredCalls == nil || f.Absent {
 		return func() {}
 	}
 	object, silent := targets.BindingRef(f.StoredBinding), false
-	end := p.r.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) {
+	end := p.r.UnansweredCalls.WatchUnansweredCalls(ctx, func(ctx context.Context, since time.Time) {
 		silent = true
 		p.r.memory.noteIfKnown(p.key, noteUnanswered(since))
-		if first := p.r.memory.get(p.key).silentSince; !first.IsZero() {
+		if first := p.r.memory.get(p.key).unansweredSince; !first.IsZero() {
 			since = first
 		}
 		// The run reports again when it fails, so an event that cannot be written now is not lost.
-		_ = p.r.writePatches(ctx, []cluster.Patch{bindingplan.Event(engine.SilenceFinding(object, since), "")})
+		_ = p.r.writePatches(ctx, []cluster.Patch{bindingplan.Event(engine.UnansweredFinding(object, since), "")})
 	})
 	return func() {
 		if end(); !silent {
@@ -37,8 +37,8 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 // noteUnanswered returns a note that AWS has not answered since the given time. An earlier time in the entry is kept.
 func noteUnanswered(since time.Time) note {
 	return func(e entry, _ moment) entry {
-		if e.silentSince.IsZero() {
-			e.silentSince = since
+		if e.unansweredSince.IsZero() {
+			e.unansweredSince = since
 		}
 		return e
 	}
@@ -46,6 +46,6 @@ func noteUnanswered(since time.Time) note {
 
 // noteAnswered records that AWS has answered the calls of a run.
 func noteAnswered(e entry, _ moment) entry {
-	e.silentSince = time.Time{}
+	e.unansweredSince = time.Time{}
 	return e
 }

@@ -50,10 +50,10 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	}
 }
 
-// silentSince returns when the oldest unanswered call began to wait, among the calls that wait for longer than usual; zero
-// if there is none. Longer than usual means durations.Recent, or 1.5 times the slowest recent answer of the service if that
-// is longer.
-func (d *deadlines) silentSince() (since time.Time) {
+// unansweredSince returns when the oldest unanswered call began to wait, among the calls that wait for longer than usual;
+// zero if there is none. Longer than usual means durations.Recent, or 1.5 times the slowest recent answer of the service if
+// that is longer.
+func (d *deadlines) unansweredSince() (since time.Time) {
 	now := d.clock.Now()
 	d.WithLock(func() {
 		for u := range d.pending {
@@ -66,9 +66,9 @@ func (d *deadlines) silentSince() (since time.Time) {
 	return since
 }
 
-// WatchSilence watches the calls in flight until stop is called. When one of them waits for an answer for longer than usual,
-// it calls report once. stop ends the context of report, and waits until report has returned.
-func (c *Client) WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func()) {
+// WatchUnansweredCalls watches the calls in flight until stop is called. When one of them waits for an answer for longer
+// than usual, it calls report once. stop ends the context of report, and waits until report has returned.
+func (c *Client) WatchUnansweredCalls(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
@@ -81,7 +81,7 @@ func (c *Client) WatchSilence(ctx context.Context, report func(ctx context.Conte
 				return
 			case <-ticker.C:
 			}
-			if since := c.Config.deadlines.silentSince(); !since.IsZero() {
+			if since := c.Config.deadlines.unansweredSince(); !since.IsZero() {
 				report(ctx, since)
 				return
 			}

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// flight shares one read among concurrent callers that need the same value. The first caller reads in its goroutine. No lock
-// is held during the read.
-type flight struct {
+// sharedReads shares one read among concurrent callers that need the same value. The first caller reads in its goroutine. No
+// lock is held during the read.
+type sharedReads struct {
 	mu    sync.Mutex
 	calls map[string]*sharedCall
 }
@@ -19,7 +19,7 @@ type sharedCall struct {
 
 // do runs fn, or waits while another caller runs fn with the same key. fn must store the value in a cache, because do
 // returns only an error. If the context of the caller that runs fn ends, another caller runs it.
-func (f *flight) do(ctx context.Context, key string, fn func() error) error {
+func (f *sharedReads) do(ctx context.Context, key string, fn func() error) error {
 	for {
 		f.mu.Lock()
 		c, running := f.calls[key]
@@ -45,7 +45,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 	}
 }
 
-func (f *flight) runAsLeader(key string, c *sharedCall, fn func() error) error {
+func (f *sharedReads) runAsLeader(key string, c *sharedCall, fn func() error) error {
 	// If fn panics, waiting callers get this error, so that they do not assume that the value was read.
 	c.err = context.Canceled
 	defer func() {
