@@ -33,25 +33,25 @@ func zoneKind(s observed.Subnet) (string, bool) {
 // checkZones returns a finding if the chosen subnets cannot be used together, because their zones are of different or
 // unknown kinds, or too few; nil if they can be used together.
 func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
-	byLocale := map[string][]string{}
+	byKind := map[string][]string{}
 	for _, s := range chosen {
-		l, ok := zoneKind(s)
+		kind, ok := zoneKind(s)
 		if !ok {
 			return r.subnetFinding(finding.SubnetsUnsuitable,
 				fmt.Sprintf("subnet %s is in zone %s of unknown type %q", s.ID, s.Zone, s.ZoneType), "choose other subnets")
 		}
-		byLocale[l] = append(byLocale[l], s.ID)
+		byKind[kind] = append(byKind[kind], s.ID)
 	}
-	if len(byLocale) > 1 {
+	if len(byKind) > 1 {
 		var parts []string
-		for _, l := range slices.Sorted(maps.Keys(byLocale)) {
-			parts = append(parts, l+" ("+strings.Join(byLocale[l], ", ")+")")
+		for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+			parts = append(parts, kind+" ("+strings.Join(byKind[kind], ", ")+")")
 		}
 		return r.subnetFinding(finding.SubnetsUnsuitable, "the subnets are in several kinds of zones: "+strings.Join(parts, ", "),
 			"choose subnets of one kind of zone")
 	}
 	least := 1
-	if r.ALB && !r.SingleSubnet && len(byLocale[availabilityZone]) > 0 {
+	if r.ALB && !r.SingleSubnet && len(byKind[availabilityZone]) > 0 {
 		least = 2
 	}
 	if len(chosen) < least {
