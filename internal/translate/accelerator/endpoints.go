@@ -62,9 +62,9 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 			"install the CustomResourceDefinition of the kind, and let the controller list it")
 		return nil
 	}
-	obj, there := cluster.GetReferenced[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
+	obj, exists := cluster.GetReferenced[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
 	switch {
-	case !there:
+	case !exists:
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.TruncateValue(namespace+"/"+e.Name)), "create the object, or remove the endpoint")
 		return nil
 	case obj.GetDeletionTimestamp() != nil:

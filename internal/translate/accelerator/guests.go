@@ -161,9 +161,9 @@ func (t sharingBuilder) isAdmitted() bool {
 	return a != nil && a.ARN == t.accelerator.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
 }
 
-// reportNoConsent reports if the owner of the shared accelerator does not name the object as a guest. The message does
+// reportNotNamedAsGuest reports if the owner of the shared accelerator does not name the object as a guest. The message does
 // not reveal names or settings of the accelerator.
-func (t sharingBuilder) reportNoConsent() {
+func (t sharingBuilder) reportNotNamedAsGuest() {
 	if t.live == nil || t.isAdmitted() {
 		return
 	}
@@ -188,7 +188,7 @@ func (t sharingBuilder) reportNoConsent() {
 func (t sharingBuilder) buildShared(arn string) {
 	t.accelerator = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
 	t.stack.Accelerator = t.accelerator
-	t.reportNoConsent()
+	t.reportNotNamedAsGuest()
 	if t.live != nil && t.isAdmitted() {
 		t.accelerator.AddressType = t.live.SharedAccelerator.AddressType
 	}

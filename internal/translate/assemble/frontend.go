@@ -199,23 +199,23 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 
 // chooseFrontendPort chooses one of the mappings of a port of the frontend NLB, and reports the members with another
 // mapping.
-func (b frontendBuilder) chooseFrontendPort(number int32, asks []frontendPortMapping) *frontendPort {
-	won, isLive := asks[0], false
-	if slices.ContainsFunc(asks, func(a frontendPortMapping) bool { return a.target != won.target }) {
+func (b frontendBuilder) chooseFrontendPort(number int32, mappings []frontendPortMapping) *frontendPort {
+	chosen, isLive := mappings[0], false
+	if slices.ContainsFunc(mappings, func(a frontendPortMapping) bool { return a.target != chosen.target }) {
 		b.Stack.Contested = true
 		if live := b.liveFrontendTargetGroup(number); live != nil {
-			if i := slices.IndexFunc(asks, func(a frontendPortMapping) bool { return a.target == live.Port }); i >= 0 {
-				won, isLive = asks[i], true
+			if i := slices.IndexFunc(mappings, func(a frontendPortMapping) bool { return a.target == live.Port }); i >= 0 {
+				chosen, isLive = mappings[i], true
 			}
 		}
 	}
-	p := &frontendPort{number: number, target: won.target}
-	for _, a := range asks {
-		if a.target == won.target {
+	p := &frontendPort{number: number, target: chosen.target}
+	for _, a := range mappings {
+		if a.target == chosen.target {
 			p.members = append(p.members, a.member)
 			continue
 		}
-		b.ReportIgnoredValue(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.settingName("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.member.Ref, isLive)
+		b.ReportIgnoredValue(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.settingName("frontend-nlb-listener-port-mapping"), number), a.target, chosen.target, chosen.member.Ref, isLive)
 	}
 	return p
 }

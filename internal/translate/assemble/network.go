@@ -29,7 +29,7 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	case live != nil && len(live.SecurityGroups) > 0:
 		if off.Value || b.NoSecurityGroups {
 			b.reportCreateOnlySetting(off.Origin, "the load balancer has security groups, and AWS cannot remove all of them; the security groups stay",
-				b.wayToSecurityGroups(off.Value)+", or recreate the load balancer")
+				b.fixForSecurityGroups(off.Value)+", or recreate the load balancer")
 		}
 		return false
 	}
@@ -38,7 +38,7 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 			message := "the load balancer has no security groups, and AWS accepts the first ones only when a load balancer is created; the setting has no effect"
 			fix := "remove " + b.settingName("security-groups") + ", or "
 			if off.Value || b.NoSecurityGroups {
-				fix += b.wayToSecurityGroups(off.Value)
+				fix += b.fixForSecurityGroups(off.Value)
 				message = "load balancers are created without security groups; the setting has no effect"
 				if live != nil {
 					message = "the load balancer has no security groups; the setting has no effect"
@@ -60,9 +60,9 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	return true
 }
 
-// wayToSecurityGroups returns, for fixes, how users permit new load balancers to have security groups. isSetting reports
+// fixForSecurityGroups returns, for fixes, how users permit new load balancers to have security groups. isSetting reports
 // whether a setting of the object forbids them; otherwise the feature gate does.
-func (b networkSettingsBuilder) wayToSecurityGroups(isSetting bool) string {
+func (b networkSettingsBuilder) fixForSecurityGroups(isSetting bool) string {
 	if isSetting {
 		return "remove " + b.settingName("disable-nlb-sg")
 	}

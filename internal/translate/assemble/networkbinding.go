@@ -79,9 +79,9 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 	for _, p := range protocols {
 		ports = append(ports, model.PeerPort{Protocol: p, Port: &g.TrafficPort})
 	}
-	everybody := "0.0.0.0/0"
+	allClients := "0.0.0.0/0"
 	if g.AddressType == model.IPv6 {
-		everybody = "::/0"
+		allClients = "::/0"
 	}
 	var from []model.Peer
 	switch {
@@ -94,7 +94,7 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 	case c.Internal:
 		from = []model.Peer{{VPC: true}}
 	default:
-		from = []model.Peer{{CIDR: everybody}}
+		from = []model.Peer{{CIDR: allClients}}
 	}
 	out := []model.BindingRule{{From: from, Ports: ports}}
 	check, other := g.separateHealthCheckPort()
@@ -102,14 +102,14 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 		check = g.TrafficPort
 	}
 	// The CIDRs of clients may not include the addresses of the load balancer, which are the sources of health checks.
-	narrow := from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
+	restrictsClients := from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: allClients})
 	// aws-load-balancer-controller makes no rule if the CIDRs admit all addresses of the other address family. So the rule
 	// is optional: it is not added to bindings that aws-load-balancer-controller wrote, because a takeover must change
 	// nothing in AWS.
 	optional := slices.ContainsFunc(from, func(p model.Peer) bool { return slices.Contains(allClientRanges(), p.CIDR) })
 	udp := slices.Contains(protocols, "UDP")
-	required := other || narrow && !optional || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP"))
-	if required || narrow {
+	required := other || restrictsClients && !optional || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP"))
+	if required || restrictsClients {
 		out = append(out, model.BindingRule{From: []model.Peer{{Subnets: true}}, Ports: []model.PeerPort{{Protocol: "TCP", Port: &check}}, Optional: !required})
 	}
 	return out

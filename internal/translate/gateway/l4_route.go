@@ -76,8 +76,8 @@ func sameBackends(a, b cluster.Object) bool {
 // reportUnservedRoutes reports the routes that receive no connections from some of the ports to which they are attached.
 func (t networkListenerBuilder) reportUnservedRoutes(ports []*port) {
 	for n := range t.attached.Routes {
-		lost := t.unservedPorts[n]
-		if len(lost) == 0 {
+		unserved := t.unservedPorts[n]
+		if len(unserved) == 0 {
 			continue
 		}
 		attached := 0
@@ -86,8 +86,8 @@ func (t networkListenerBuilder) reportUnservedRoutes(ports []*port) {
 				attached++
 			}
 		}
-		f, notAdmitted := t.unservedRouteFinding(lost[0], n)
-		if len(lost) < attached || t.strictConformance && !notAdmitted { // the Gateway API accepts routes that get no connections
+		f, notAdmitted := t.unservedRouteFinding(unserved[0], n)
+		if len(unserved) < attached || t.strictConformance && !notAdmitted { // the Gateway API accepts routes that get no connections
 			f.Reason, f.Severity = finding.RouteFieldIgnored, finding.Warning
 		}
 		t.Found.Add(f)

@@ -115,9 +115,9 @@ func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 
 // isolationRules returns the inputs for rules of listener isolation. Requests for the hostname of a listener must not reach
 // routes that are attached only to less specific listeners. So such a rule answers the requests for the hostname that no
-// route of the listener matches. No such rule is needed if one of the units, which are the inputs for rules of routes,
-// matches all requests for the hostname.
-func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
+// route of the listener matches. No such rule is needed if one of inputs, the inputs for rules of routes, matches
+// all requests for the hostname.
+func (t *translation) isolationRules(p *port, inputs []*ruleInput) []*ruleInput {
 	covered := map[string]bool{}
 	for _, r := range p.routes {
 		for _, h := range r.CoveredHostnames {
@@ -127,7 +127,7 @@ func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
 	if len(covered) == 0 {
 		return nil
 	}
-	for _, u := range units {
+	for _, u := range inputs {
 		if covered[u.host] && u.match.matchesEverything() && !u.rule.hasExtension() {
 			delete(covered, u.host)
 		}

@@ -113,7 +113,7 @@ type Configuration struct {
 func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Configuration, finding.List) {
 	var out Configuration
 	var found finding.List
-	blame := func(reason finding.Reason, p *Problem, prefix string) {
+	report := func(reason finding.Reason, p *Problem, prefix string) {
 		if p != nil {
 			found.Add(finding.Finding{
 				Object: finding.Ref{Kind: cluster.KindGateway, Namespace: gw.Namespace, Name: gw.Name}, Field: prefix + p.Field,
@@ -123,9 +123,9 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	}
 	var p *Problem
 	out.Class, p = ClassConfiguration(v, class)
-	blame(finding.GatewayClassInvalid, p, "GatewayClass "+class.Name+" ")
+	report(finding.GatewayClassInvalid, p, "GatewayClass "+class.Name+" ")
 	out.Gateway, p = gatewayLevel(v, gw)
-	blame(finding.ParametersInvalid, p, "")
+	report(finding.ParametersInvalid, p, "")
 	out.LoadBalancer = Merge(out.Class.spec(), out.Gateway.spec())
 	out.Targets = out.mergeTargets()
 	return out, found

@@ -60,56 +60,56 @@ func MergeSettingWithGuests[T any](t *Translation, members []*Member, what strin
 // mergeMemberValues implements MergeSetting and MergeSettingWithGuests. guests reports whether the values of guests have
 // lower precedence.
 func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
-	var asks []memberValue[T]
+	var setValues []memberValue[T]
 	var unavailable *memberValue[T]
 	for _, m := range members {
 		o := get(m)
 		switch {
 		case o.Set:
-			asks = append(asks, memberValue[T]{m, o})
+			setValues = append(setValues, memberValue[T]{m, o})
 		case o.Fault != nil && unavailable == nil:
 			unavailable = &memberValue[T]{m, o}
 		}
 	}
-	if t.Isolated && len(asks) > 0 {
+	if t.Isolated && len(setValues) > 0 {
 		var live LiveValue[T]
 		if t.Live != nil {
 			live = current()
 		}
-		asks, unavailable = filterByClass(t, what, asks, live), nil
+		setValues, unavailable = filterByClass(t, what, setValues, live), nil
 	}
 	if guests {
-		asks, unavailable = withoutGuests(t, what, asks, unavailable, same, current)
+		setValues, unavailable = withoutGuests(t, what, setValues, unavailable, same, current)
 	}
 	if unavailable == nil && t.retainedMember != nil {
 		unavailable = &memberValue[T]{t.retainedMember, settings.Opt[T]{Origin: finding.Origin{Object: t.retainedMember.Ref, Field: t.ClassField}}}
 	}
-	if unavailable == nil && !slices.ContainsFunc(asks, func(a memberValue[T]) bool { return !same(asks[0].setting.Value, a.setting.Value) }) {
-		if len(asks) == 0 {
+	if unavailable == nil && !slices.ContainsFunc(setValues, func(a memberValue[T]) bool { return !same(setValues[0].setting.Value, a.setting.Value) }) {
+		if len(setValues) == 0 {
 			return MergedSetting[T]{}
 		}
-		return MergedSetting[T]{Opt: asks[0].setting}
+		return MergedSetting[T]{Opt: setValues[0].setting}
 	}
 	t.Stack.Contested = true
 	var live LiveValue[T]
 	if t.Live != nil {
 		live = current()
 	}
-	if live.Unavailable && len(asks) > 0 {
-		return MergedSetting[T]{Opt: asks[0].setting} // the plan holds the setting
+	if live.Unavailable && len(setValues) > 0 {
+		return MergedSetting[T]{Opt: setValues[0].setting} // the plan holds the setting
 	}
 	at := -1
-	for i := 0; i < len(asks) && live.Known && at < 0; i++ {
+	for i := 0; i < len(setValues) && live.Known && at < 0; i++ {
 		before := t.unanswered
-		if live.Matches(asks[i].setting.Value) {
+		if live.Matches(setValues[i].setting.Value) {
 			at = i
 		} else if t.unanswered > before && unavailable == nil {
-			unavailable = &asks[i] // the value may be equal to the value in AWS, which could not be read
+			unavailable = &setValues[i] // the value may be equal to the value in AWS, which could not be read
 		}
 	}
 	switch {
 	case at < 0 && live.Known && unavailable != nil:
-		for _, a := range asks {
+		for _, a := range setValues {
 			if a.member == unavailable.member {
 				continue
 			}
@@ -123,16 +123,16 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 		if live.Known {
 			kept = live.Value
 		}
-		for _, a := range asks {
+		for _, a := range setValues {
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, kept, t.retainedMember.Ref, true)
 		}
 		return MergedSetting[T]{}
-	case len(asks) == 0:
+	case len(setValues) == 0:
 		return MergedSetting[T]{}
 	}
 	isLive := at >= 0
-	won := asks[max(at, 0)]
-	for _, a := range asks {
+	won := setValues[max(at, 0)]
+	for _, a := range setValues {
 		if !same(won.setting.Value, a.setting.Value) {
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, won.setting.Value, won.member.Ref, isLive)
 		}

@@ -26,15 +26,15 @@ func (t *Translation) guestsAmong(members []*Member) bool {
 // the value in AWS cannot be read. Each removed value that differs from that of the owner is reported on the guest that
 // sets it. unavailable is a value that cannot be read; if a guest sets it, it counts only if the owner sets no value.
 func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], unavailable *memberValue[T], same func(a, b T) bool, current func() LiveValue[T]) ([]memberValue[T], *memberValue[T]) {
-	var hosts, guests []memberValue[T]
+	var ofOwner, guests []memberValue[T]
 	for _, a := range asks {
 		if t.IsGuest(a.member) {
 			guests = append(guests, a)
 		} else {
-			hosts = append(hosts, a)
+			ofOwner = append(ofOwner, a)
 		}
 	}
-	if unavailable != nil && t.IsGuest(unavailable.member) && len(hosts) > 0 {
+	if unavailable != nil && t.IsGuest(unavailable.member) && len(ofOwner) > 0 {
 		unavailable = nil
 	}
 	if len(guests) == 0 {
@@ -42,13 +42,13 @@ func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], un
 	}
 	t.Stack.Contested = true
 	var live LiveValue[T]
-	if t.Live != nil && len(hosts) == 0 {
+	if t.Live != nil && len(ofOwner) == 0 {
 		live = current()
 	}
-	out := hosts
+	out := ofOwner
 	for _, a := range guests {
 		switch {
-		case slices.ContainsFunc(hosts, func(h memberValue[T]) bool { return same(h.setting.Value, a.setting.Value) }):
+		case slices.ContainsFunc(ofOwner, func(h memberValue[T]) bool { return same(h.setting.Value, a.setting.Value) }):
 		case live.Unavailable || live.Known && live.Matches(a.setting.Value):
 			out = append(out, a)
 		default:

@@ -25,8 +25,8 @@ type member struct {
 	// movesAway reports whether the annotation of the Service names another stack, and this stack serves the Service until
 	// clients use the load balancer of the other stack.
 	movesAway bool
-	// hasLostPort reports whether a port number of this Service is assigned to another Service.
-	hasLostPort bool
+	// hasReassignedPort reports whether a port number of this Service is assigned to another Service.
+	hasReassignedPort bool
 	// onlyByFinalizer reports whether the Service is a member of a load balancer of another namespace only because of its
 	// finalizer. The finalizer is not sufficient, because every user of the namespace of the Service can write it.
 	onlyByFinalizer bool

@@ -187,17 +187,17 @@ func (t *translation) holdForMistypedTLSPorts(m *member) {
 	if len(wrong) == 0 {
 		return
 	}
-	var there []string
+	var existing []string
 	for _, p := range m.svc.Spec.Ports {
 		name := strconv.Itoa(int(p.Port))
 		if p.Name != "" {
 			name += fmt.Sprintf(" (%q)", p.Name)
 		}
-		there = append(there, name)
+		existing = append(existing, name)
 	}
 	x := finding.Finding{
 		Object: m.Ref, Field: list.Origin.Field, Reason: finding.AnnotationInvalid,
-		Message: fmt.Sprintf("the annotation lists %s, but the Service has only the ports %s", finding.TruncateValue(strings.Join(wrong, ", ")), finding.TruncateValue(strings.Join(there, ", "))),
+		Message: fmt.Sprintf("the annotation lists %s, but the Service has only the ports %s", finding.TruncateValue(strings.Join(wrong, ", ")), finding.TruncateValue(strings.Join(existing, ", "))),
 		Fix:     "list the ports of the Service that use TLS, by spec.ports[].port or spec.ports[].name",
 	}
 	var held []string

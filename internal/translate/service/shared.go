@@ -34,11 +34,11 @@ func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID,
 	if fault == "" {
 		return naming.SharedStack(namespace, name), nil
 	}
-	stays := singleServiceStack(svc)
+	current := singleServiceStack(svc)
 	if claims := ownership.ClaimedStacks(v, svc); len(claims) > 0 {
-		stays = claims[0]
+		current = claims[0]
 	}
-	return stays, &settings.Fault{
+	return current, &settings.Fault{
 		Origin: finding.Origin{Object: cluster.RefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
 		Err:    fmt.Errorf("load balancer group %q is not valid: %s", finding.TruncateValue(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
 	}
@@ -115,7 +115,7 @@ func (t sharingResolver) assignPorts(ports []*port) []*port {
 		}
 		for _, p := range all {
 			if p != won {
-				t.removeLostPort(p, won)
+				t.removeReassignedPort(p, won)
 			}
 		}
 	}
@@ -140,10 +140,10 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-// removeLostPort removes port p from its Service and reports the conflict. The number of p is assigned to another Service,
+// removeReassignedPort removes port p from its Service and reports the conflict. The number of p is assigned to another Service,
 // which has port to.
-func (t sharingResolver) removeLostPort(p, to *port) {
-	p.assignedElsewhere, p.owner.hasLostPort = true, true
+func (t sharingResolver) removeReassignedPort(p, to *port) {
+	p.assignedElsewhere, p.owner.hasReassignedPort = true, true
 	p.owner.ports = slices.DeleteFunc(slices.Clone(p.owner.ports), func(o *port) bool { return o == p })
 	why := "is older"
 	switch {
@@ -266,7 +266,7 @@ func (t sharingResolver) addMoves() {
 		case hasOtherStack && shown != "" && !m.onlyHeld:
 			t.Stack.Contested = true
 			if t.Live != nil && !t.isStackDNSName(shown) {
-				partial := m.hasLostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
+				partial := m.hasReassignedPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
 				t.Stack.MovesIn = append(t.Stack.MovesIn, model.MoveIn{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
 			}
 		}

@@ -117,20 +117,20 @@ func routeResultOf(found finding.List) routeResult {
 	return out
 }
 
-// routeConditions returns the conditions of a route for its parent p. verdict has the problems of the route on the
+// routeConditions returns the conditions of a route for its parent p. result has the problems of the route on the
 // listeners of p.
-func routeConditions(route attach.Route, p attach.RouteParent, verdict routeResult) []metav1.Condition {
+func routeConditions(route attach.Route, p attach.RouteParent, result routeResult) []metav1.Condition {
 	generation := route.Object.GetGeneration()
-	accepted := newCondition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, verdict.advice, generation)
-	if bad := firstProblem(p.Problem, verdict.accepted); bad.Reason != "" {
+	accepted := newCondition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, result.advice, generation)
+	if bad := firstProblem(p.Problem, result.accepted); bad.Reason != "" {
 		accepted = newCondition(gwv1.RouteConditionAccepted, metav1.ConditionFalse, bad.Reason, bad.Message, generation)
 	}
 	resolved := newCondition(gwv1.RouteConditionResolvedRefs, metav1.ConditionTrue, gwv1.RouteReasonResolvedRefs, "", generation)
-	if bad := verdict.resolved; bad.Reason != "" {
+	if bad := result.resolved; bad.Reason != "" {
 		resolved = newCondition(gwv1.RouteConditionResolvedRefs, metav1.ConditionFalse, bad.Reason, bad.Message, generation)
 	}
 	out := []metav1.Condition{resolved, accepted}
-	if bad := verdict.partial; bad.Reason != "" && accepted.Status == metav1.ConditionTrue {
+	if bad := result.partial; bad.Reason != "" && accepted.Status == metav1.ConditionTrue {
 		out = append(out, newCondition(gwv1.RouteConditionPartiallyInvalid, metav1.ConditionTrue, bad.Reason, bad.Message, generation))
 	}
 	return out
