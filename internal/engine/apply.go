@@ -248,7 +248,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		return err
 	}
-	openings := r.openingStepsForDoubtfulListeners(p, stack)
+	openings := r.openingStepsForRefusedListeners(p, stack)
 	var late []plan.Step // steps that open ports, carried out once AWS has accepted the listeners
 	for _, s := range p.Steps {
 		if r.unrestoredSteps[s.ID] || r.delayedSteps[s.ID] {

@@ -55,11 +55,11 @@ func (d *driftMemory) unplannedChanges(all []observed.OutsideChange) []observed.
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.OutsideChange) bool { return !f.ReadAt.After(d.comparedAt) })
 }
 
-// restoresDrift reports whether a step corrects one of the outside changes in foreign. alone reports that the stack matched
+// restoresDrift reports whether a step corrects one of outsideChanges. wasConverged reports that the stack matched
 // its desired state before these changes. The plan then has no other purpose, so any step for a changed kind of resource
 // corrects drift. Otherwise the plan also carries out an edit, or steps that an earlier run did not carry out. Then only a
 // step for the changed resource itself corrects drift.
-func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.OutsideChange) bool {
+func restoresDrift(p plan.Plan, s plan.Step, wasConverged bool, outsideChanges []observed.OutsideChange) bool {
 	if s.IsRevocation {
 		return false // a step that withdraws a right is always carried out, even with --drift=report
 	}
@@ -70,11 +70,11 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Outs
 	if do, ok := s.Do.(plan.CreateRule); ok {
 		known = plan.RuleText(s.Rule.Port, do.Rule.Conditions)
 	}
-	return slices.ContainsFunc(foreign, func(f observed.OutsideChange) bool {
+	return slices.ContainsFunc(outsideChanges, func(f observed.OutsideChange) bool {
 		switch {
 		case f.Kind != string(kind):
 			return false
-		case alone:
+		case wasConverged:
 			return true
 		case s.Verb == plan.Create:
 			return f.DeletedResource == known
@@ -91,10 +91,10 @@ func (r *run) findDrift(d Draft) {
 	if mode == IgnoreDrift {
 		return
 	}
-	foreign := r.mem.drift.unplannedChanges(d.Have.Facts.OutsideChanges)
+	outsideChanges := r.mem.drift.unplannedChanges(d.Have.Facts.OutsideChanges)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
-		was, now := r.mem.drift.isUnrestored(s), restoresDrift(d.Plan, s, r.wasConverged, foreign)
+		was, now := r.mem.drift.isUnrestored(s), restoresDrift(d.Plan, s, r.wasConverged, outsideChanges)
 		if now && !was && !r.reportedRepeatedSteps[s.ID] && !r.delayedSteps[s.ID] {
 			found = append(found, s)
 		}
@@ -117,7 +117,7 @@ func (r *run) findDrift(d Draft) {
 	}
 	text := driftReport{stack: d.Stack, mode: does, includesEdit: !r.wasConverged, repeatingSteps: r.repeatingSteps}
 	if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Reason == finding.RulesRevoked }); i >= 0 {
-		text.foreignRulesFinding = d.Findings[i]
+		text.outsideRulesFinding = d.Findings[i]
 	}
 	if does == RepairDrift {
 		r.out.Drift = text.findings(found)
@@ -207,9 +207,9 @@ type driftReport struct {
 	// repeatingSteps are steps that were carried out before. An external actor may have reverted them, or AWS may not
 	// persist them.
 	repeatingSteps map[plan.StepID]bool
-	// foreignRulesFinding is the finding of the plan about rules of a security group that were added by others. It is zero
+	// outsideRulesFinding is the finding of the plan about rules of a security group that were added by others. It is zero
 	// if there is none.
-	foreignRulesFinding finding.Finding
+	outsideRulesFinding finding.Finding
 }
 
 // findings returns the findings about drift. They are on the objects of the steps that correct it.
@@ -226,8 +226,8 @@ func (d driftReport) findings(steps []plan.Step) (out finding.List) {
 func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	reason, does := finding.DriftRepaired, "the controller restores it"
 	fix := "edit the object to change this setting permanently; CloudTrail shows who changed the resource"
-	if d.foreignRulesFinding.Fix != "" && isSecurityGroupStep(s) {
-		fix = d.foreignRulesFinding.Fix + "; CloudTrail shows who changed it"
+	if d.outsideRulesFinding.Fix != "" && isSecurityGroupStep(s) {
+		fix = d.outsideRulesFinding.Fix + "; CloudTrail shows who changed it"
 	}
 	if d.mode == ReportDrift {
 		reason, does = finding.DriftFound, "the change stays, because of --drift=report"
@@ -244,8 +244,8 @@ func (d driftReport) text(s plan.Step) string {
 	switch {
 	case !d.includesEdit || s.Verb != plan.Update:
 		return driftText(s, d.repeatingSteps[s.ID])
-	case d.foreignRulesFinding.Message != "" && isSecurityGroupStep(s):
-		return d.foreignRulesFinding.Message
+	case d.outsideRulesFinding.Message != "" && isSecurityGroupStep(s):
+		return d.outsideRulesFinding.Message
 	}
 	return changedResourceText(s, d.repeatingSteps[s.ID])
 }

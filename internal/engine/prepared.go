@@ -11,9 +11,9 @@ import (
 // created. If it is known that AWS refuses the listener, or a step that the listener needs, the order is reversed: the port
 // is opened after the listener exists. Failed attempts then leave no open port that must be closed again.
 
-// openingStepsForDoubtfulListeners returns the steps of a plan that open ports only for doubtful listeners. A listener is
-// doubtful if AWS refused the listener, or a step that it needs, at the last attempt.
-func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
+// openingStepsForRefusedListeners returns the steps of a plan that open ports only for recently refused listeners. A
+// listener is recently refused if AWS refused the listener, or a step that it needs, at the last attempt.
+func (r *run) openingStepsForRefusedListeners(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)
 		return ok && len(do.Revoke) == 0
@@ -21,25 +21,25 @@ func (r *run) openingStepsForDoubtfulListeners(p plan.Plan, stack model.Stack) m
 	if !slices.ContainsFunc(p.Steps, opens) || r.mem.stepRefusals.isEmpty() {
 		return nil
 	}
-	doubtful := map[plan.StepID]bool{}
-	var inDoubt func(id plan.StepID) bool
-	inDoubt = func(id plan.StepID) bool {
-		known, ok := doubtful[id]
+	recentlyRefused := map[plan.StepID]bool{}
+	var isRecentlyRefused func(id plan.StepID) bool
+	isRecentlyRefused = func(id plan.StepID) bool {
+		known, ok := recentlyRefused[id]
 		if !ok && len(p.Joins[id]) > 0 {
-			known = slices.ContainsFunc(p.Joins[id], inDoubt)
-			doubtful[id] = known
+			known = slices.ContainsFunc(p.Joins[id], isRecentlyRefused)
+			recentlyRefused[id] = known
 		}
 		return known
 	}
-	dependents := map[plan.StepID]int{} // number of the dependents of a step that are not doubtful; a step without dependents has no entry
+	dependents := map[plan.StepID]int{} // number of the dependents of a step that are not recently refused; a step without dependents has no entry
 	closed := map[plan.StepID]bool{}    // steps that open ports and that AWS refuses; their listeners are not created
 	for _, s := range p.Steps {
 		refused := r.mem.stepRefusals.isRefused(stepKeyOf(s, stack))
 		closed[s.ID] = refused && opens(s)
-		doubtful[s.ID] = slices.ContainsFunc(s.After, inDoubt) || refused && !opens(s)
+		recentlyRefused[s.ID] = slices.ContainsFunc(s.After, isRecentlyRefused) || refused && !opens(s)
 		for _, id := range s.After {
 			n := 0
-			if !doubtful[s.ID] {
+			if !recentlyRefused[s.ID] {
 				n = 1
 			}
 			dependents[id] += n
