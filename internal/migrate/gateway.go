@@ -331,10 +331,10 @@ func (c *portClients) intersect(o *portClients, open []string) *portClients {
 	return out
 }
 
-// containsRange reports whether all addresses of the range part are in the range of.
-func containsRange(of, part string) bool {
-	a, errA := netip.ParsePrefix(of)
-	b, errB := netip.ParsePrefix(part)
+// containsRange reports whether all addresses of the range inner are in the range outer.
+func containsRange(outer, inner string) bool {
+	a, errA := netip.ParsePrefix(outer)
+	b, errB := netip.ParsePrefix(inner)
 	return errA == nil && errB == nil && a.Bits() <= b.Bits() && a.Contains(b.Addr())
 }
 

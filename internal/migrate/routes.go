@@ -100,9 +100,9 @@ func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
 	}
 	arranged := match.Arrange(rules)
 	for _, c := range arranged.Conflicts {
-		r := listenerRules[c.First.RuleIndex]
-		g.addNote(Lost, cmp.Or(r.Member, listenerRules[c.Then.RuleIndex].Member), cmp.Or(r.Origin, listenerRules[c.Then.RuleIndex].Origin).Field,
-			fmt.Sprintf("on port %d, this rule answers %s, but in a Gateway the rule of %s answers them", l.Port, c, listenerRules[c.Then.RuleIndex].Origin),
+		r := listenerRules[c.InListener.RuleIndex]
+		g.addNote(Lost, cmp.Or(r.Member, listenerRules[c.InGateway.RuleIndex].Member), cmp.Or(r.Origin, listenerRules[c.InGateway.RuleIndex].Origin).Field,
+			fmt.Sprintf("on port %d, this rule answers %s, but in a Gateway the rule of %s answers them", l.Port, c, listenerRules[c.InGateway.RuleIndex].Origin),
 			"change the paths so that no request matches both rules, or keep this Ingress")
 	}
 	if len(arranged.Conflicts) == match.MaxConflicts {

@@ -35,10 +35,10 @@ type ArrangeResult struct {
 	Conflicts []Conflict
 }
 
-// Conflict is a pair of rules in the order of the listener. In the listener, First answers the requests that match both, but
-// Then has higher precedence in the Gateway API.
+// Conflict is a pair of rules with common requests. In the listener, InListener answers the requests that match both, but
+// in a Gateway InGateway answers them, because it has higher precedence in the Gateway API.
 type Conflict struct {
-	First, Then Rule
+	InListener, InGateway Rule
 }
 
 // maxAddedRules is the maximum number of rules that Arrange adds. A load balancer has at most 100 rules, unless its quota is
@@ -126,9 +126,9 @@ type arranger struct {
 func (a *arranger) isAtLimit() bool { return a.isLastPass || a.addedRules == maxAddedRules }
 
 // addConflict records a pair of rules whose order cannot be kept, unless MaxConflicts are recorded.
-func (a *arranger) addConflict(first, then Rule) {
+func (a *arranger) addConflict(inListener, inGateway Rule) {
 	if len(a.conflicts) < MaxConflicts {
-		a.conflicts = append(a.conflicts, Conflict{first, then})
+		a.conflicts = append(a.conflicts, Conflict{inListener, inGateway})
 	}
 }
 
@@ -182,21 +182,21 @@ func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) 
 func (a *arranger) orderPairs() {
 	rules := slices.Clone(a.rules)
 	// Begin with the last rule, so that lowerPrecedence can make an expression longer than those of all later rules.
-	for i, first := range slices.Backward(rules) {
-		for _, then := range rules[i+1:] {
-			order := then.Compare(first.Match)
-			if first.Answer == then.Answer || first.RuleIndex == then.RuleIndex || order > 0 || then.IsDefault {
+	for i, earlier := range slices.Backward(rules) {
+		for _, later := range rules[i+1:] {
+			order := later.Compare(earlier.Match)
+			if earlier.Answer == later.Answer || earlier.RuleIndex == later.RuleIndex || order > 0 || later.IsDefault {
 				continue
 			}
-			common, relation := intersectRules(first.Rule, then.Rule)
-			sameRoute := first.Owner == then.Owner && common.Host == then.Host
+			common, relation := intersectRules(earlier.Rule, later.Rule)
+			sameRoute := earlier.Owner == later.Owner && common.Host == later.Host
 			switch {
-			case relation == Disjoint, order == 0 && sameRoute && first.Host == then.Host, relation == Overlap && a.hasEarlierAnswer(common, first, then):
-			case first.Path.Kind == Regex && first.Host == then.Host && !a.isLastPass && a.lowerPrecedence(first, then):
-			case relation == Unknown, a.isAtLimit(), common.Compare(then.Match) > 0, common.Compare(then.Match) == 0 && !sameRoute:
-				a.addConflict(first.Rule, then.Rule)
+			case relation == Disjoint, order == 0 && sameRoute && earlier.Host == later.Host, relation == Overlap && a.hasEarlierAnswer(common, earlier, later):
+			case earlier.Path.Kind == Regex && earlier.Host == later.Host && !a.isLastPass && a.lowerPrecedence(earlier, later):
+			case relation == Unknown, a.isAtLimit(), common.Compare(later.Match) > 0, common.Compare(later.Match) == 0 && !sameRoute:
+				a.addConflict(earlier.Rule, later.Rule)
 			default:
-				a.addRule(first.Rule, common, first.rank, then.RuleIndex)
+				a.addRule(earlier.Rule, common, earlier.rank, later.RuleIndex)
 			}
 		}
 	}
@@ -206,19 +206,19 @@ func (a *arranger) orderPairs() {
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxExpressionLength = 128
 
-// lowerPrecedence gives rule "then" a lower precedence than rule "first". Both are for the same host, and the path of first
+// lowerPrecedence gives rule later a lower precedence than rule earlier. Both are for the same host, and the path of earlier
 // is a regular expression. It returns false if this is not possible. Regular expressions have the lowest precedence of all
-// paths, and longer ones precede shorter ones. Therefore lowerPrecedence adds parentheses to the expression of first. If
-// then matches any path, it instead replaces the path of then by the shortest expression.
-func (a *arranger) lowerPrecedence(first, then *rankedRule) bool {
-	changed, path := first, first.Path
+// paths, and longer ones precede shorter ones. Therefore lowerPrecedence adds parentheses to the expression of earlier. If
+// later matches any path, it instead replaces the path of later by the shortest expression.
+func (a *arranger) lowerPrecedence(earlier, later *rankedRule) bool {
+	changed, path := earlier, earlier.Path
 	switch {
-	case then.Path.Kind == Regex:
-		for len(path.Value) <= len(then.Path.Value) {
+	case later.Path.Kind == Regex:
+		for len(path.Value) <= len(later.Path.Value) {
 			path.Value = "(?:" + path.Value + ")"
 		}
-	case then.Path == AnyRequest.Path:
-		changed, path = then, anyPathRegex
+	case later.Path == AnyRequest.Path:
+		changed, path = later, anyPathRegex
 	default:
 		return false
 	}
@@ -229,18 +229,18 @@ func (a *arranger) lowerPrecedence(first, then *rankedRule) bool {
 	return true
 }
 
-// hasEarlierAnswer reports whether a rule that precedes "then" gives the requests the same answer as rule.
-func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool {
+// hasEarlierAnswer reports whether a rule that precedes later gives the requests the same answer as rule.
+func (a *arranger) hasEarlierAnswer(requests Match, rule, later *rankedRule) bool {
 	return slices.ContainsFunc(a.rules, func(r *rankedRule) bool {
-		if r.Answer != rule.Answer || r.rank > then.rank || !r.answersAll(requests) {
+		if r.Answer != rule.Answer || r.rank > later.rank || !r.answersAll(requests) {
 			return false
 		}
-		order := r.Compare(then.Match)
-		return order < 0 || order == 0 && r.Owner == then.Owner && r.Host == then.Host && r.RuleIndex < then.RuleIndex
+		order := r.Compare(later.Match)
+		return order < 0 || order == 0 && r.Owner == later.Owner && r.Host == later.Host && r.RuleIndex < later.RuleIndex
 	})
 }
 
 // String returns text that describes the requests that match both rules of the conflict.
 func (c Conflict) String() string {
-	return fmt.Sprintf("requests for %s that also match %s", c.First.Text(), c.Then.Text())
+	return fmt.Sprintf("requests for %s that also match %s", c.InListener.Text(), c.InGateway.Text())
 }
