@@ -62,17 +62,17 @@ func PolicyWithoutAction(partition, sid, action string, features ...string) []by
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }
 
-// renderPolicy returns, as JSON, the IAM policy with the statements of a table for which in returns true. It omits the
-// actions for which without returns true. If without is nil, it omits no action.
-func renderPolicy(table []Statement, partition string, in func(Statement) bool, without func(Statement, Action) bool) []byte {
+// renderPolicy returns, as JSON, the IAM policy with the statements of a table for which includes returns true. It omits the
+// actions for which omits returns true. If omits is nil, it omits no action.
+func renderPolicy(table []Statement, partition string, includes func(Statement) bool, omits func(Statement, Action) bool) []byte {
 	d := policyDocument{Version: "2012-10-17"}
 	for _, s := range table {
-		if !in(s) {
+		if !includes(s) {
 			continue
 		}
 		out := policyStatement{Sid: s.Sid, Effect: "Allow", Resource: stringOrList{"*"}}
 		for _, a := range s.Actions {
-			if without == nil || !without(s, a) {
+			if omits == nil || !omits(s, a) {
 				out.Action = append(out.Action, a.Name)
 			}
 		}

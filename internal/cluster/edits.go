@@ -80,9 +80,9 @@ func reduceManagedFields(obj Object) {
 	obj.SetManagedFields(kept)
 }
 
-// managedFieldsOfEdits returns managed fields with the times at which class, finalizers and status (shown) were last edited.
+// managedFieldsOfEdits returns managed fields with the times at which class, finalizers and status were last edited.
 // It omits zero times.
-func managedFieldsOfEdits(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
+func managedFieldsOfEdits(class, finalizers, statusEditedAt time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
 		if !at.IsZero() {
@@ -91,7 +91,7 @@ func managedFieldsOfEdits(class, finalizers, shown time.Time) []metav1.ManagedFi
 	}
 	note(class, classFields[0])
 	note(finalizers, finalizerFields[0])
-	note(shown, statusFields[0])
+	note(statusEditedAt, statusFields[0])
 	return out
 }
 
@@ -102,14 +102,14 @@ func updateManagedFields(cur, next Object, now time.Time) {
 	if !ok {
 		return
 	}
-	var class, finalizers, shown time.Time
+	var class, finalizers, statusEditedAt time.Time
 	var was [4]string
 	if cur != nil {
-		class, finalizers, shown = ClassEditedAt(cur), FinalizersEditedAt(cur), StatusEditedAt(cur)
+		class, finalizers, statusEditedAt = ClassEditedAt(cur), FinalizersEditedAt(cur), StatusEditedAt(cur)
 		was, _ = controllerFields(cur)
 	}
 	if cur != nil && !equality.Semantic.DeepEqual(StatusOf(cur), StatusOf(next)) {
-		shown = now
+		statusEditedAt = now
 	}
 	if cur == nil || was != selects {
 		class = now
@@ -117,7 +117,7 @@ func updateManagedFields(cur, next Object, now time.Time) {
 	if len(next.GetFinalizers()) > 0 && (cur == nil || len(cur.GetFinalizers()) != len(next.GetFinalizers())) {
 		finalizers = now
 	}
-	next.SetManagedFields(managedFieldsOfEdits(class, finalizers, shown))
+	next.SetManagedFields(managedFieldsOfEdits(class, finalizers, statusEditedAt))
 }
 
 // controllerFields returns the values of the fields that select the controller of an object. It returns false for kinds

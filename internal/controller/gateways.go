@@ -189,12 +189,12 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 // kindFinder is a function that determines which of the kinds are installed.
 type kindFinder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
 
-// kindReader starts and stops reading kinds, and then sends events for all objects of the kinds in again. kube.Source
+// kindReader starts and stops reading kinds, and then sends events for all objects of the kinds in renotify. kube.Source
 // implements it.
 type kindReader interface {
 	Installed(kind cluster.Kind) bool
-	StartKinds(ctx context.Context, kinds, again []cluster.Kind) error
-	StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error)
+	StartKinds(ctx context.Context, kinds, renotify []cluster.Kind) error
+	StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) ([]cluster.Kind, error)
 }
 
 // kindsWatch starts reading optional kinds when they are installed, and stops when they are removed.

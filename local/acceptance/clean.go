@@ -16,7 +16,7 @@ import (
 )
 
 // clean removes all resources of the run: first the objects, so that the controller removes their resources in AWS, then the
-// resources that remain. Resources that the controller did not remove are recorded in state.Leftovers. After an error the
+// resources that remain. Resources that the controller did not remove are recorded in state.NotRemoved. After an error the
 // run can be continued.
 func (r *run) clean(ctx context.Context) error {
 	r.proxy.setPart("remove")
@@ -34,8 +34,8 @@ func (r *run) clean(ctx context.Context) error {
 	}
 	// The controller should have removed these resources. The report lists them.
 	for _, x := range left {
-		if !slices.Contains(r.state.Leftovers, x.name) { // an interrupted call of clean may have recorded it
-			r.state.Leftovers = append(r.state.Leftovers, x.name)
+		if !slices.Contains(r.state.NotRemoved, x.name) { // an interrupted call of clean may have recorded it
+			r.state.NotRemoved = append(r.state.NotRemoved, x.name)
 		}
 		r.printf("  not deleted by the controller, deleted now: %s", x.name)
 	}
@@ -45,7 +45,7 @@ func (r *run) clean(ctx context.Context) error {
 	if err := r.awaitSuccess(ctx, "all tagged resources are deleted in AWS", resourcesOf(r).deleteAll); err != nil {
 		return err
 	}
-	if err := resourcesOf(r).removeClusterTag(ctx, r.state.TaggedGroups); err != nil {
+	if err := resourcesOf(r).removeClusterTag(ctx, r.state.TaggedSecurityGroups); err != nil {
 		return err
 	}
 	if err := r.removeObjects(ctx); err != nil {

@@ -92,11 +92,11 @@ func requiredCRDs() ([]*unstructured.Unstructured, error) {
 func (r *run) prepare(ctx context.Context) error {
 	r.proxy.setPart("prepare")
 	r.printf("\nprepare: CRDs, namespace, pods, the controller")
-	r.state.TaggedGroups = r.site.securityGroups
+	r.state.TaggedSecurityGroups = r.site.securityGroups
 	if err := r.installMissingCRDs(ctx); err != nil {
 		return err
 	}
-	if err := resourcesOf(r).addClusterTag(ctx, r.state.TaggedGroups); err != nil {
+	if err := resourcesOf(r).addClusterTag(ctx, r.state.TaggedSecurityGroups); err != nil {
 		return err
 	}
 	namespace := &unstructured.Unstructured{Object: map[string]any{

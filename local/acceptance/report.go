@@ -112,13 +112,13 @@ func (r *run) reportText(versions map[string]string, calls []recording.Call) (te
 			}
 		}
 	}
-	switch len(r.state.Leftovers) {
+	switch len(r.state.NotRemoved) {
 	case 0:
 		b.WriteString("\nAfter the removal AWS had nothing with the tag of the run.\n")
 	default:
 		passed = false
-		fmt.Fprintf(&b, "\nThe controller left %d resources in AWS, which the run has removed:\n", len(r.state.Leftovers))
-		for _, l := range r.state.Leftovers {
+		fmt.Fprintf(&b, "\nThe controller left %d resources in AWS, which the run has removed:\n", len(r.state.NotRemoved))
+		for _, l := range r.state.NotRemoved {
 			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(l, r.site.account, recording.Account))
 		}
 	}

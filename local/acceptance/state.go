@@ -20,14 +20,14 @@ type state struct {
 	StartedAt time.Time `json:"at"`
 	// Definitions are the CRDs that the run has installed.
 	Definitions []string `json:"definitions,omitempty"`
-	// TaggedGroups are the security groups of nodes to which the run has added a tag.
-	TaggedGroups []string           `json:"tagged,omitempty"`
-	Results      map[string]*result `json:"results,omitempty"`
-	// Tested is set when all parts have a result, Done when everything is removed. Leftovers are resources that the
+	// TaggedSecurityGroups are the security groups of nodes to which the run has added a tag.
+	TaggedSecurityGroups []string           `json:"tagged,omitempty"`
+	Results              map[string]*result `json:"results,omitempty"`
+	// Tested is set when all parts have a result, Done when everything is removed. NotRemoved are resources that the
 	// controller did not remove.
-	Tested    bool     `json:"tested,omitempty"`
-	Leftovers []string `json:"left,omitempty"`
-	Done      bool     `json:"done,omitempty"`
+	Tested     bool     `json:"tested,omitempty"`
+	NotRemoved []string `json:"left,omitempty"`
+	Done       bool     `json:"done,omitempty"`
 }
 
 // result is the result of a part.

@@ -22,16 +22,16 @@ type taggedResources struct {
 	run    string
 }
 
-// leftover is a resource in AWS with the run's tag.
-type leftover struct {
+// remainingResource is a resource in AWS with the run's tag.
+type remainingResource struct {
 	name   string
 	delete func(context.Context) error
 }
 
 // listRemaining lists the resources in AWS with the run's tag, load balancers first.
-func (t taggedResources) listRemaining(ctx context.Context) ([]leftover, error) {
+func (t taggedResources) listRemaining(ctx context.Context) ([]remainingResource, error) {
 	lb, group := elbv2.NewFromConfig(t.config), ec2.NewFromConfig(t.config)
-	var out []leftover
+	var out []remainingResource
 	addTagged := func(arns []string, delete func(ctx context.Context, arn string) error) error {
 		for chunk := range slices.Chunk(arns, 20) {
 			tags, err := lb.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: chunk})
@@ -41,7 +41,7 @@ func (t taggedResources) listRemaining(ctx context.Context) ([]leftover, error) 
 			for _, d := range tags.TagDescriptions {
 				for _, tag := range d.Tags {
 					if arn := aws.ToString(d.ResourceArn); aws.ToString(tag.Key) == runTag && aws.ToString(tag.Value) == t.run {
-						out = append(out, leftover{arn, func(ctx context.Context) error { return delete(ctx, arn) }})
+						out = append(out, remainingResource{arn, func(ctx context.Context) error { return delete(ctx, arn) }})
 					}
 				}
 			}
@@ -89,7 +89,7 @@ func (t taggedResources) listRemaining(ctx context.Context) ([]leftover, error) 
 		return nil, err
 	}
 	for _, g := range security.SecurityGroups {
-		out = append(out, leftover{"security group " + aws.ToString(g.GroupId), func(ctx context.Context) error {
+		out = append(out, remainingResource{"security group " + aws.ToString(g.GroupId), func(ctx context.Context) error {
 			_, err := group.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: g.GroupId})
 			return err
 		}})
@@ -99,9 +99,9 @@ func (t taggedResources) listRemaining(ctx context.Context) ([]leftover, error) 
 }
 
 // listCertificates lists the certificates in ACM with the run's tag.
-func (t taggedResources) listCertificates(ctx context.Context) ([]leftover, error) {
+func (t taggedResources) listCertificates(ctx context.Context) ([]remainingResource, error) {
 	api := acm.NewFromConfig(t.config)
-	var out []leftover
+	var out []remainingResource
 	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()} // by default, ACM lists only certificates with RSA keys of 1,024 or 2,048 bits
 	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{Includes: all})
 	for pages.HasMorePages() {
@@ -119,7 +119,7 @@ func (t taggedResources) listCertificates(ctx context.Context) ([]leftover, erro
 			}
 			for _, tag := range tags.Tags {
 				if aws.ToString(tag.Key) == runTag && aws.ToString(tag.Value) == t.run {
-					out = append(out, leftover{aws.ToString(c.CertificateArn), func(ctx context.Context) error {
+					out = append(out, remainingResource{aws.ToString(c.CertificateArn), func(ctx context.Context) error {
 						_, err := api.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: c.CertificateArn})
 						return err
 					}})

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// callInterceptor is an http.RoundTripperFunc that calls a function once, just before the next call of an operation is sent
+// callInterceptor is an http.RoundTripper that calls a function once, just before the next call of an operation is sent
 // to AWS.
 type callInterceptor struct {
 	inner http.RoundTripper
