@@ -156,7 +156,7 @@ func TestMigrateStatusShowsEachStateOfHandover(t *testing.T) {
 		"the API server has no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.StateNotRequested,
 			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway"}},
 		"adopted, and kind Gateway is gone": {through: adopt, state: handover.StateIndeterminate, code: 1,
-			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway shop/" + edgeGatewayPrefix}},
+			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway, and the load balancer has the tags of Gateway shop/" + edgeGatewayPrefix}},
 		"routes may not be listed": {through: shadow, state: handover.StateIndeterminate, code: 1, flags: []string{"-n", "shop"},
 			server: func(a *apiServer) { a.forbiddenResources = map[string]bool{"httproutes": true} }, shows: []string{"not known: you may not list HTTPRoute; bind the rules"}},
 		"of one namespace": {through: adopt, state: handover.StateIndeterminate, code: 1, flags: []string{"-n", "shop"},

@@ -127,7 +127,7 @@ func ParseAdoptAnnotation(namespace, value string) (model.StackID, error) {
 	return id, nil
 }
 
-var errInvalidAdopt = errors.New("the value is not ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
+var errInvalidAdopt = errors.New("the value must be ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
 
 // AdoptAnnotationValue returns the value of AdoptAnnotation that names a stack.
 func AdoptAnnotationValue(id model.StackID) string {

@@ -67,7 +67,7 @@ func (s *statusCommand) setStatusWithGateway(ctx context.Context, m move, out *S
 		return why
 	}
 	if len(input.NotInstalledKinds(&s.Source, cluster.KindGateway)) > 0 {
-		return "the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway " + m.toStack.String() + "; install the Gateway API"
+		return "the cluster does not serve kind Gateway, and the load balancer has the tags of Gateway " + m.toStack.String() + "; install the Gateway API"
 	}
 	if s.frontends[m.toStack.Kind] == nil {
 		return gateOffError(m.toStack.Kind).Error()

@@ -75,7 +75,7 @@ func (w writer) lookupARN(a plan.Address) (string, error) {
 func (w writer) lookup(a plan.Address, check func(arn string) error) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
-		return "", sdk.NewError(failure.Conflict, a.String(), "its ID is unknown, because the step that creates it was not carried out")
+		return "", sdk.NewError(failure.Conflict, a.String(), "the ID of the resource is unknown, because the step that creates it was not carried out")
 	}
 	return arn, check(arn)
 }
@@ -89,7 +89,7 @@ func (w writer) checkOwner(arn string) (err error) {
 		case e == nil:
 			err = sdk.NewError(failure.Gone, arn, "the accelerator no longer exists")
 		case !w.belongsToStack(w.id, e.seen.Tags):
-			err = sdk.NewError(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is not changed", w.id)
+			err = sdk.NewError(failure.Invalid, arn, "the accelerator does not have the tags of %s, so it is not changed", w.id)
 		}
 	})
 	return err

@@ -113,7 +113,7 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	if w, gone := rv.withdrawn.Protocols[l.ARN]; gone {
 		protocol, protocolWithdrawal = string(w.RemainingProtocol), &w.Withdrawal
 		changes = append(changes, plan.Change{Path: "protocol", From: l.Protocol, To: protocol})
-		rv.reportWithdrawal(*protocolWithdrawal, fmt.Sprintf("the port listens on %s alone", protocol))
+		rv.reportWithdrawal(*protocolWithdrawal, fmt.Sprintf("the port now listens only on %s", protocol))
 	}
 	l.Certificate, l.Default, l.Protocol = certificate, now, protocol
 	if len(changes) > 0 {

@@ -50,7 +50,7 @@ func (r *reporter) addUnregisteredFindings(m *targetMoves, a *RegistrationAttemp
 	if targets.IsQUIC(r.CompletedBinding) {
 		withoutID = slices.DeleteFunc(slices.Clone(r.Resolution.Endpoints()), func(e targets.Endpoint) bool { return !r.lacksServerID(e) })
 	}
-	add(withoutID, "have no QUIC server id and are left out", "the pod has no QUIC server id and is not registered", finding.Finding{
+	add(withoutID, "have no QUIC server id and are not registered", "the pod has no QUIC server id and is not registered", finding.Finding{
 		Reason: finding.ServerIDMissing,
 		Fix:    "name the containers in the annotation " + targets.QUICAnnotation + " and recreate the pods, so that ids are injected",
 	})

@@ -129,7 +129,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 				o.replacedARN = replaced
 				cc.Findings.Add(finding.Finding{
 					Object: o.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.listener.Port, Blocks: finding.BlocksNothing,
-					Message: fmt.Sprintf("port %d: the quota has no room for certificate %q beside %q, which it replaces; the replaced certificate is removed first, and clients get the default certificate in between", t.listener.Port, o.arn, replaced),
+					Message: fmt.Sprintf("port %d: the quota of certificates is reached; certificate %q replaces certificate %q, which is removed first, and clients get the default certificate in between", t.listener.Port, o.arn, replaced),
 					Fix:     "ask AWS for a higher quota of certificates per load balancer; no object has to be changed",
 				})
 			}

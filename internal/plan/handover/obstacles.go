@@ -104,7 +104,7 @@ func resourceObstacles(want model.Stack, have observed.Stack) (out finding.List)
 		for _, k := range model.Kinds {
 			if value, ok := tags[naming.StackTag(k)]; ok && (k != want.ID.Kind || value != naming.StackTagValue(want.ID)) &&
 				(k != have.AdoptedStack.Kind || value != naming.StackTagValue(have.AdoptedStack)) {
-				add("have the other stack return it first", "%s carries the tags of %s %s", what, k, value)
+				add("have the other stack return it first", "%s has the tags of %s %s", what, k, value)
 			}
 		}
 		counted := naming.CountTags(tags)

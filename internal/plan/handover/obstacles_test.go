@@ -23,13 +23,13 @@ func TestResourcesOfAThirdStackAreAnObstacle(t *testing.T) {
 		"it has begun itself":               {func(have *observed.Stack) { have.AdoptedByStack = gateway }, ""},
 		"another one has it":                {func(have *observed.Stack) { have.AdoptedByStack = third }, "Gateway shop/second has taken it over already"},
 		"another one has it, nothing shows": {func(have *observed.Stack) { have.AdoptedByStack, have.LoadBalancers = third, nil }, "Gateway shop/second has taken it over already"},
-		"its load balancer":                 {func(have *observed.Stack) { have.LoadBalancers[0].Tags = tags(ingressGroup, third) }, "carries the tags of"},
+		"its load balancer":                 {func(have *observed.Stack) { have.LoadBalancers[0].Tags = tags(ingressGroup, third) }, "has the tags of"},
 		"one of its target groups": {func(have *observed.Stack) {
 			have.TargetGroups = []observed.TargetGroup{{ARN: "tg", Name: "tg", Tags: tags(third)}}
-		}, "target group tg carries the tags of"},
+		}, "target group tg has the tags of"},
 		"its security group": {func(have *observed.Stack) {
 			have.SecurityGroups = []observed.SecurityGroup{{ID: "sg-1", Tags: tags(third)}}
-		}, "security group sg-1 carries the tags of"},
+		}, "security group sg-1 has the tags of"},
 		"a target group of both": {func(have *observed.Stack) {
 			have.TargetGroups = []observed.TargetGroup{{ARN: "tg", Name: "tg", Tags: tags(ingressGroup, gateway)}}
 		}, ""},

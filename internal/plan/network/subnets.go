@@ -105,7 +105,7 @@ func refusalsText(all []Refusal) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "; not taken: " + strings.Join(parts, ", ")
+	return "; not usable: " + strings.Join(parts, ", ")
 }
 
 // tagRank is a sort key: subnets that are tagged for this cluster come before other subnets.

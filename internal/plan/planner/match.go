@@ -96,7 +96,7 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	if !r.Want.Held.AllResources && len(r.Want.Members) > 0 {
 		r.Findings.Add(finding.Finding{
 			Object: r.Want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
-			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is used, the second is not changed", first.ARN, second.ARN, r.Want.ID),
+			Message: fmt.Sprintf("load balancers %s and %s both have the tags of %s; the first is used, the second is not changed", first.ARN, second.ARN, r.Want.ID),
 			Fix:     "delete the second load balancer, or remove the tag " + naming.StackTag(r.Want.ID.Kind) + " from it",
 		})
 	}

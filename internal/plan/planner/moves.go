@@ -142,7 +142,7 @@ func (r memberMoves) recordArrivals() {
 		}
 		r.Findings.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
-			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the previous load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
+			Message: fmt.Sprintf("load balancer %q will serve this %s%s; the status shows the previous load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
 			Fix:     "to keep the previous load balancer, restore the annotation",
 		})
 	}

@@ -106,7 +106,7 @@ func (gp *Planner) isUsed(w model.TargetGroup) bool {
 // PlanTargetGroup plans a target group after the steps lb, and its binding also after the steps groups. It returns the steps
 // after which the target group can be used.
 //
-// During a handover, the binding carries the labels of a Gateway only while its target group carries the tags of the
+// During a handover, the binding carries the labels of a Gateway only while its target group has the tags of the
 // Gateway. Otherwise a controller without support for handovers, if it is started in between, would delete the binding and
 // deregister its targets. Such a controller does not delete the bindings of Ingresses, because it fails earlier, when it
 // creates resources whose names exist in AWS.

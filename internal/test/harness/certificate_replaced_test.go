@@ -60,7 +60,7 @@ func TestCertificateIsReplacedAtCertificateQuota(t *testing.T) {
 				if i := slices.Index(calls, "RemoveListenerCertificates "); i < 0 || calls[i+1] != "AddListenerCertificates " {
 					t.Errorf("calls: %q", calls)
 				}
-				if got := strings.Join(warningsByObject(r)["victim"], "\n"); !strings.Contains(got, `the quota has no room for certificate "`+successor+`" beside "`+old+`"`) {
+				if got := strings.Join(warningsByObject(r)["victim"], "\n"); !strings.Contains(got, `the quota of certificates is reached; certificate "`+successor+`" replaces certificate "`+old+`"`) {
 					t.Errorf("events:\n%s", got)
 				}
 			})
