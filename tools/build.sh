@@ -32,8 +32,6 @@ fi
 # Everything else, such as errors and downloads, goes through.
 progress() {
 	local count=0 all= next=20 line got last= left
-	# Go is asked while the build begins: only a build of more than 20 seconds wants to know.
-	exec 3< <(go list -trimpath -deps -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$@" 2>/dev/null | wc -l)
 	while true; do
 		got=0
 		IFS= read -r -t 5 line || got=$?
@@ -46,7 +44,7 @@ progress() {
 		fi
 		if [ $SECONDS -ge $next ]; then
 			next=$((SECONDS + 20))
-			[ -n "$all" ] || read -r all <&3 || all=0
+			[ -n "$all" ] || all=$((count + $(go list -trimpath -deps -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$@" 2>/dev/null | wc -l)))
 			if [[ $last == */cmd/* ]]; then
 				echo "  $SECONDS s: linking"
 			elif [ $count -gt 0 ] && [ "$all" -gt $count ]; then
@@ -59,7 +57,18 @@ progress() {
 	done
 }
 
+# Go keeps linked programs only for "go run", so that a program is linked once for all clones, and "run" by a copy of it.
+compile() {
+	local program
+	for program in "$@"; do
+		[[ $out == */ ]] && mkdir -p "$out"
+		go run -v -trimpath "${ldflags[@]}" -exec "install -m 755" "$program" "$out$([[ $out != */ ]] || basename "$program")"
+	done
+}
+
 SECONDS=0
 echo "Building $what ($first the first time on two cores, seconds later: Go keeps what it has built in $(go env GOCACHE))" >&2
-go build -v -trimpath "${ldflags[@]}" -o "$out" "$@" 2>&1 | progress "$@" >&2
+mapfile -t programs < <(go list "$@")
+[ ${#programs[@]} -gt 0 ] || exit 1
+compile "${programs[@]}" 2>&1 | progress "${programs[@]}" >&2
 echo "Built $what in $SECONDS s" >&2
