@@ -16,7 +16,7 @@ var worldPool worldtest.Pool
 
 // maxWorlds is the maximum number of tests that run in parallel by default. Each local world needs more than one gigabyte of
 // memory.
-const maxWorlds = 5
+const maxWorlds = 8
 
 // TestMain runs more tests in parallel than there are processors, because tests mostly wait for health checks. It does not
 // do so if the flag -parallel is set.

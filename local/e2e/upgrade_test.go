@@ -63,13 +63,13 @@ func supportedVersions(t *testing.T, root string) []string {
 type earlierVersion struct{ chart, definitions, program string }
 
 // buildEarlierVersion builds a version (a tag or commit) from its source in the repository root. A second build takes only
-// seconds, because Go caches compiled packages.
+// seconds, because Go caches compiled packages, and linked programs of "go run".
 func buildEarlierVersion(t *testing.T, root, version string) earlierVersion {
 	t.Helper()
 	dir := t.TempDir()
 	out, err := exec.Command("bash", "-euo", "pipefail", "-c", `
 git -C "$1" archive "$2" | tar -x -C "$3"
-cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, version, dir).CombinedOutput()
+cd "$3" && go run -trimpath -exec "install -m 755" ./cmd/fulcrum "$3/fulcrum.built"`, "-", root, version, dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("build version %s: %v\n%s", version, err, out)
 	}
