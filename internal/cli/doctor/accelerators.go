@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// checkAccelerators checks, if the feature gate is on, the permissions for GlobalAccelerators, their endpoints by ID, the
-// quotas, and whether AWS deploys changes slowly.
+// checkAccelerators checks what GlobalAccelerators need: the permissions of the controller, the quotas, and how long AWS takes
+// to deploy changes. It also reports endpoints that are given by ID. Without the feature gate it does nothing.
 func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) {
 	const area = "accelerators"
 	if !d.Config.Gates.IsEnabled(config.GlobalAcceleratorController) {

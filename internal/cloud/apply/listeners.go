@@ -161,19 +161,19 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	return nil
 }
 
-// changeCertificates calls write with the ARN of a listener to add or remove a certificate, and applies change to the
-// additional certificates in the inventory.
-func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what, certificate string, write func(listener string) error, change func([]string) []string) error {
+// changeCertificates adds a certificate to a listener or removes it: call makes the call with the ARN of the listener, and
+// update returns the new list of additional certificates for the inventory. operation describes the call in errors.
+func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, operation, certificateARN string, call func(listenerARN string) error, update func([]string) []string) error {
 	arn, made, err := w.lookupOwnedID(known, a)
 	if err != nil {
 		return err
 	}
-	if err := write(arn); err != nil {
-		return w.handleCertificateFailure(what, certificate, err, made, forgetFunc(plan.Listener, arn))
+	if err := call(arn); err != nil {
+		return w.handleCertificateFailure(operation, certificateARN, err, made, forgetFunc(plan.Listener, arn))
 	}
 	w.inv.WithWriteLock(func() {
 		if e, le := w.inv.Listener(arn); le != nil {
-			le.Seen.Certificates = change(le.Seen.Certificates)
+			le.Seen.Certificates = update(le.Seen.Certificates)
 			e.WrittenAt = w.Config.Clock.Now()
 		}
 	})

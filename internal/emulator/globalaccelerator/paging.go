@@ -15,17 +15,17 @@ const (
 	maxPageSize     = 100
 )
 
-// page returns one page of items, and the token of the next page, nil for the last page. of identifies the list in tokens.
+// page returns one page of items, and the token of the next page, nil for the last page. listID identifies the list in tokens.
 // key returns the identifier of an item. Pages are in the order of the keys: an item that is created or deleted between two
 // calls does not cause other items to be repeated or omitted. Within a page the order is random.
-func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
+func page[T any](w *store.Store, listID string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
 	if err := firstError(checkRange("MaxResults", size, 1, maxPageSize), checkShortText("NextToken", token)); err != nil {
 		return nil, nil, err
 	}
 	after := ""
 	if token != nil {
 		var ok bool
-		if after, ok = readToken(of, *token); !ok {
+		if after, ok = readToken(listID, *token); !ok {
 			return nil, nil, store.Errorf(store.Unproven, "InvalidNextTokenException", "The token '%s' is not valid", *token)
 		}
 	}
@@ -39,7 +39,7 @@ func page[T any](w *store.Store, of string, items []T, key func(T) string, size 
 	if len(items) <= limit {
 		return store.Shuffle(w, items), nil, nil
 	}
-	next := newToken(of, key(items[limit-1]))
+	next := newToken(listID, key(items[limit-1]))
 	return store.Shuffle(w, items[:limit]), &next, nil
 }
 
@@ -47,21 +47,21 @@ func page[T any](w *store.Store, of string, items []T, key func(T) string, size 
 // for a token.
 func lastARNPart(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
-func newToken(of, last string) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016x %s", tokenChecksum(of, last), last))
+func newToken(listID, last string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016x %s", tokenChecksum(listID, last), last))
 }
 
-func readToken(of, token string) (after string, ok bool) {
+func readToken(listID, token string) (after string, ok bool) {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
 		return "", false
 	}
 	sum, last, ok := strings.Cut(string(text), " ")
-	return last, ok && sum == fmt.Sprintf("%016x", tokenChecksum(of, last))
+	return last, ok && sum == fmt.Sprintf("%016x", tokenChecksum(listID, last))
 }
 
-func tokenChecksum(of, last string) uint64 {
+func tokenChecksum(listID, last string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(of + "\n" + last)) // writes to a hash never fail
+	_, _ = h.Write([]byte(listID + "\n" + last)) // writes to a hash never fail
 	return h.Sum64()
 }

@@ -34,7 +34,7 @@ func (v *VPC) Contains(block netip.Prefix) bool {
 	return false
 }
 
-// Subnet is a part of a VPC in one zone.
+// Subnet is a subnet of a VPC, in one Availability Zone.
 type Subnet struct {
 	ID, VPCID  string
 	Zone       string

@@ -12,7 +12,7 @@ type wireNames struct {
 	cache      sync.Map // reflect.Type to *structure
 }
 
-// structure has the fields of a type that are members of the API.
+// structure has the fields of a Go type that are members of the structure in the API model.
 type structure struct {
 	members []member
 	byName  map[string]int // index of the field, by the member's name in the protocol
@@ -24,7 +24,7 @@ type member struct {
 	name       string
 }
 
-// structureOf returns the members of a structure type, in the order of its fields.
+// structureOf returns the members of a Go struct type, in the order of its fields.
 func (n *wireNames) structureOf(t reflect.Type) *structure {
 	if s, ok := n.cache.Load(t); ok {
 		return s.(*structure)

@@ -118,8 +118,8 @@ func (m endpointGroupPlanner) planEndpointGroups(after []plan.StepID) (removed [
 
 // deletionWait returns the wait before an undesired endpoint group is deleted. If this endpoint group gets traffic, and a
 // desired endpoint group of the listener has endpoints with a weight above 0, the deletion waits until a desired endpoint
-// group gets traffic. makes is set if this plan creates a desired endpoint group.
-func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
+// group gets traffic. createsDesired reports whether this plan creates a desired endpoint group.
+func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGroup, createsDesired bool) plan.Wait {
 	desiredGetsTraffic := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
 	})
@@ -130,10 +130,10 @@ func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGr
 	for _, o := range p.live.Groups {
 		served = served || o.ARN != g.ARN && p.desiredEndpointGroup(o.Region) != nil && slices.ContainsFunc(o.Endpoints, isServing)
 	}
-	if served && !makes {
+	if served && !createsDesired {
 		return plan.Wait{}
 	}
-	return m.healthyEndpointsWait(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region+" is removed")
+	return m.healthyEndpointsWait(p, "healthy endpoints in another endpoint group", g.ARN, "endpoint group of "+g.Region+" is removed")
 }
 
 // isServing reports whether an endpoint gets traffic: its weight is above 0 and it is healthy.

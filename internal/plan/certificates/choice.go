@@ -38,7 +38,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
 					continue // the attached certificate is the desired one
 				}
-				cc.keepUnavailableCertificates(&out, l, live, c, *f)
+				cc.retainAttachedCertificates(&out, l, live, c, *f)
 			}
 			out.Default, out.AttachedUnavailable = live.Certificate, true
 			return out
@@ -71,7 +71,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			out.Sources = append(out.Sources, resolved.CertificateSource{Member: c.Member, Field: c.Field, Search: how, ARNs: slices.Clone(all[before:])})
 		case model.CertManaged:
 			if f := cc.ReadFault(model.AskOwnCertificates{}); f != nil {
-				cc.keepUnavailableCertificates(&out, l, live, c, *f)
+				cc.retainAttachedCertificates(&out, l, live, c, *f)
 				continue
 			}
 			for _, id := range c.IDs {
@@ -86,12 +86,12 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 			out.Sources = append(out.Sources, resolved.CertificateSource{Member: c.Member, Search: resolved.CertificateManaged, ARNs: slices.Clone(all[before:])})
 		case model.CertHosts:
 			if f := cc.ReadFault(model.AskCertificates{}); f != nil {
-				cc.keepUnavailableCertificates(&out, l, live, c, *f)
+				cc.retainAttachedCertificates(&out, l, live, c, *f)
 				continue
 			}
 			of := cc.discoverCertificates(c, live)
 			if of.unavailable != nil {
-				cc.keepUnavailableCertificates(&out, l, live, c, *of.unavailable)
+				cc.retainAttachedCertificates(&out, l, live, c, *of.unavailable)
 				continue
 			}
 			out.Sources, out.NotOwnedARNs = append(out.Sources, of.sources...), append(out.NotOwnedARNs, of.notOwned...)

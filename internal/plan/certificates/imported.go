@@ -184,7 +184,7 @@ func maxImportedCertificates(o plan.Options) int {
 }
 
 // importedCertificates returns the imported certificates of a Secret in ACM. Certificates that are attached to listeners
-// come first, and then those that expire last.
+// come first. Otherwise the certificates are in descending order of their expiry.
 func (m *Managed) importedCertificates(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// keepUnavailableCertificates retains the attached certificates of a listener, because a fact on which the certificates of a
-// member depend is unavailable. The rules of the member are held only if it has a host that the listener does not serve yet:
+// retainAttachedCertificates retains the attached certificates of a listener, because a fact from which the certificates of
+// a member are chosen is unavailable. The rules of the member are held only if it has a host that the listener does not serve yet:
 // the attached certificates may not be valid for this host.
-func (cc *Chooser) keepUnavailableCertificates(out *resolved.Certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
+func (cc *Chooser) retainAttachedCertificates(out *resolved.Certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
 	var of finding.Origin
 	switch c := choice.(type) {
 	case model.CertARNs:

@@ -32,7 +32,7 @@ func Differences(want, from model.Stack, have observed.Stack, port func(model.Bi
 		f := refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses, except in settings that are set only in AWS; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
 		f.Reason = finding.AdoptionDiffers
 		if consent {
-			f.Severity, f.Blocks, f.Message, f.Fix = finding.Warning, finding.BlocksNothing, text, "nothing, if the difference is intended"
+			f.Severity, f.Blocks, f.Message, f.Fix = finding.Warning, finding.BlocksNothing, text, "if the difference is not intended, change the Gateway, its routes or their configuration"
 		}
 		out.Add(f)
 	}

@@ -27,9 +27,9 @@ func reportFailed(d *draft.Draft, all ...*resolved.LoadBalancer) {
 	}
 }
 
-// awaitActive sets a short retry interval for the stack of a Gateway until its load balancer is active in AWS, because the
-// status of the Gateway shows whether it is.
-func (r *resolution) awaitActive() {
+// retryUntilLoadBalancerActive sets a short retry interval for the stack of a Gateway until its load balancer is active in
+// AWS, because the status of the Gateway shows the state of the load balancer.
+func (r *resolution) retryUntilLoadBalancerActive() {
 	switch {
 	case !r.Want.ID.Kind.IsGateway() || r.Want.Held.Creation:
 	case r.lb.Live == nil:

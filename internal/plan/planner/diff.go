@@ -45,7 +45,7 @@ func diff(r *resolution) {
 		memberMoves{r}.recordArrivals()
 		memberMoves{r}.reportDeletionProtection()
 		reportFailed(r.Draft, &r.lb, &r.frontend)
-		r.awaitActive()
+		r.retryUntilLoadBalancerActive()
 	}
 	d.recordShownState()
 }

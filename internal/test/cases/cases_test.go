@@ -77,7 +77,7 @@ func TestStrictGroupConflictStopsTheGroup(t *testing.T) {
 		Normalise(got)
 		// Nothing is created, but only the object at fault gets an event.
 		delete(want[eventsSection], "Ingress "+name+"/a")
-		if found := Diff(PlainWithNulls(t, want), PlainWithNulls(t, got)); found != "" {
+		if found := Diff(DecodedJSON(t, want), DecodedJSON(t, got)); found != "" {
 			t.Errorf("(-recorded +got):\n%s", found)
 		}
 	})
@@ -95,31 +95,31 @@ func (s summary) String() string {
 func (s *summary) compare(t *testing.T, name string, got Record, failed map[string]error) {
 	t.Helper()
 	want := LoadRecord(t, name)
-	reported := PlainWithNulls(t, got[eventsSection])
+	reported := DecodedJSON(t, got[eventsSection])
 	for _, d := range commonDifferences {
 		d.change(want)
 	}
 	own := intendedDifferences[name]
 	Normalise(want)
 	Normalise(got)
-	if len(own) > 0 && Diff(PlainWithNulls(t, want), PlainWithNulls(t, got)) == "" {
+	if len(own) > 0 && Diff(DecodedJSON(t, want), DecodedJSON(t, got)) == "" {
 		s.failed++
 		t.Errorf("CASE %s is equal to what was recorded: remove it from the table of differences", name)
 		return
 	}
 	for _, d := range own {
-		before := PlainWithNulls(t, want)
-		if d.change(want); cmp.Equal(before, PlainWithNulls(t, want)) {
+		before := DecodedJSON(t, want)
+		if d.change(want); cmp.Equal(before, DecodedJSON(t, want)) {
 			t.Errorf("%s: the difference changes nothing: %s", name, d.description)
 		}
 	}
 	Normalise(want)
 	if file := name + ".fulcrum.json"; *update && fileExists(file) {
-		if err := os.WriteFile(filepath.Join("testdata", file), []byte(recordedText(PlainWithNulls(t, got))+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("testdata", file), []byte(recordedText(DecodedJSON(t, got))+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found := Diff(PlainWithNulls(t, want), PlainWithNulls(t, got))
+	found := Diff(DecodedJSON(t, want), DecodedJSON(t, got))
 	switch {
 	case found != "":
 		s.failed++

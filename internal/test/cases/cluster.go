@@ -42,7 +42,7 @@ func (rd *reader) recordBinding(b *elbv2.TargetGroupBinding) {
 	spec := b.Spec
 	spec.TargetGroupARN = ""
 	out := map[string]any{
-		"Spec": renameAll(PlainWithNulls(rd.t, spec), rd.names.replacer()), "Labels": PlainWithNulls(rd.t, b.Labels), "Finalizers": PlainWithNulls(rd.t, b.Finalizers),
+		"Spec": renameAll(DecodedJSON(rd.t, spec), rd.names.replacer()), "Labels": DecodedJSON(rd.t, b.Labels), "Finalizers": DecodedJSON(rd.t, b.Finalizers),
 	}
 	walkMaps(out["Spec"], func(m map[string]any) {
 		if p, ok := m["port"].(float64); ok && recordedPort(int32(p)) == "nodeport" {
@@ -58,7 +58,7 @@ func (rd *reader) recordBinding(b *elbv2.TargetGroupBinding) {
 // recordObject records the finalizers and the status of an object, if the controller has written either of them.
 func (rd *reader) recordObject(kind cluster.Kind, obj cluster.Object) {
 	rd.t.Helper()
-	status := PlainWithNulls(rd.t, cluster.StatusOf(obj))
+	status := DecodedJSON(rd.t, cluster.StatusOf(obj))
 	touched := len(obj.GetFinalizers()) > 0
 	walkMaps(status, func(m map[string]any) {
 		if h, ok := m["hostname"]; ok {
@@ -83,7 +83,7 @@ func (rd *reader) recordObject(kind cluster.Kind, obj cluster.Object) {
 	}
 	out := map[string]any{"status": status}
 	if f := obj.GetFinalizers(); len(f) > 0 {
-		out["finalizers"] = PlainWithNulls(rd.t, f)
+		out["finalizers"] = DecodedJSON(rd.t, f)
 	}
 	rd.out.put(objectsSection, string(kind)+" "+obj.GetNamespace()+"/"+obj.GetName(), out)
 }

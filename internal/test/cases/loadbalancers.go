@@ -24,7 +24,7 @@ func (rd *reader) recordLoadBalancer(lb elbtypes.LoadBalancer) {
 	}
 	out := map[string]any{
 		"Name": nameWithoutUIDHash(aws.ToString(lb.LoadBalancerName), rd.tags[arn]), "Type": string(lb.Type), "Scheme": string(lb.Scheme),
-		"IpAddressType": string(lb.IpAddressType), "Tags": PlainWithNulls(rd.t, rd.tags[arn]),
+		"IpAddressType": string(lb.IpAddressType), "Tags": DecodedJSON(rd.t, rd.tags[arn]),
 	}
 	if v := lb.EnablePrefixForIpv6SourceNat; v != "" && v != elbtypes.EnablePrefixForIpv6SourceNatEnumOff {
 		out["EnablePrefixForIpv6SourceNat"] = string(v)

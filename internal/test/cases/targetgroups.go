@@ -31,7 +31,7 @@ func (rd *reader) recordTargetGroup(tg elbtypes.TargetGroup) {
 		out["Name"] = aws.ToString(tg.TargetGroupName)
 	}
 	delete(out, "TargetGroupName")
-	out["Tags"] = PlainWithNulls(rd.t, rd.tags[arn])
+	out["Tags"] = DecodedJSON(rd.t, rd.tags[arn])
 	attrs, err := rd.elb.DescribeTargetGroupAttributes(rd.t.Context(), &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: &arn})
 	values := map[string]string{}
 	for _, a := range must(rd.t, attrs, err).Attributes {

@@ -11,7 +11,7 @@ import (
 // toPlain converts a value to maps, lists, strings and numbers, without nulls, empty strings and empty collections.
 func toPlain(t *testing.T, v any) any {
 	t.Helper()
-	return withoutEmptyParts(PlainWithNulls(t, v))
+	return withoutEmptyParts(DecodedJSON(t, v))
 }
 
 // toPlainMap converts a struct or map as toPlain does. The result is not nil.
@@ -24,8 +24,8 @@ func toPlainMap(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// PlainWithNulls converts a value as toPlain does, but keeps nulls and empty values.
-func PlainWithNulls(t *testing.T, v any) any {
+// DecodedJSON encodes a value as JSON and returns the decoded text. Unlike toPlain, it keeps nulls and empty values.
+func DecodedJSON(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -190,7 +190,7 @@ func checkCreatedEqualsRecord(t *testing.T, r *harness.Harness, names []string) 
 		maps.DeleteFunc(record, func(_ string, items map[string]any) bool { return len(items) == 0 })
 		cases.Normalise(record)
 	}
-	if d := cases.Diff(cases.PlainWithNulls(t, want), cases.PlainWithNulls(t, got)); d != "" {
+	if d := cases.Diff(cases.DecodedJSON(t, want), cases.DecodedJSON(t, got)); d != "" {
 		t.Errorf("the created resources differ from the record (-recorded +built):\n%s", d)
 	}
 }

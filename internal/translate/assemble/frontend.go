@@ -159,10 +159,10 @@ func (b frontendBuilder) setFrontendAddresses(out *model.LoadBalancer) {
 	out.Origins["addresses"] = eips.Origin
 }
 
-// frontendPortMapping is the setting of a member that a port of the frontend NLB forwards to port target of the ALB.
+// frontendPortMapping is the port of the ALB to which a member maps a port of the frontend NLB.
 type frontendPortMapping struct {
-	member *members.Member
-	target int32
+	member  *members.Member
+	albPort int32
 }
 
 // frontendPorts merges the port mappings of all members. If members map a port to different ports of the ALB, the
@@ -201,21 +201,21 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 // mapping.
 func (b frontendBuilder) chooseFrontendPort(number int32, mappings []frontendPortMapping) *frontendPort {
 	chosen, isLive := mappings[0], false
-	if slices.ContainsFunc(mappings, func(a frontendPortMapping) bool { return a.target != chosen.target }) {
+	if slices.ContainsFunc(mappings, func(a frontendPortMapping) bool { return a.albPort != chosen.albPort }) {
 		b.Stack.Contested = true
 		if live := b.liveFrontendTargetGroup(number); live != nil {
-			if i := slices.IndexFunc(mappings, func(a frontendPortMapping) bool { return a.target == live.Port }); i >= 0 {
+			if i := slices.IndexFunc(mappings, func(a frontendPortMapping) bool { return a.albPort == live.Port }); i >= 0 {
 				chosen, isLive = mappings[i], true
 			}
 		}
 	}
-	p := &frontendPort{number: number, target: chosen.target}
+	p := &frontendPort{number: number, target: chosen.albPort}
 	for _, a := range mappings {
-		if a.target == chosen.target {
+		if a.albPort == chosen.albPort {
 			p.members = append(p.members, a.member)
 			continue
 		}
-		b.ReportIgnoredValue(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.settingName("frontend-nlb-listener-port-mapping"), number), a.target, chosen.target, chosen.member.Ref, isLive)
+		b.ReportIgnoredValue(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.settingName("frontend-nlb-listener-port-mapping"), number), a.albPort, chosen.albPort, chosen.member.Ref, isLive)
 	}
 	return p
 }
@@ -282,7 +282,7 @@ func (b *Builder) AddFrontendRules(alb, frontend *model.LoadBalancer) {
 
 // liveFrontendSubnets returns the subnets of the existing frontend NLB, for comparison with subnets by ID or name.
 func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.LiveValue[[]string] {
-	live := subnetBuilder(b).liveSubnets(lb, true)
+	live := subnetBuilder(b).observedSubnets(lb, true)
 	return members.LiveValue[[]string]{Known: live.Known, Value: live.Value.ids, Matches: func(refs []string) bool { return live.Matches(subnetSetting{ids: refs}) }}
 }
 

@@ -71,7 +71,7 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Secu
 			ref := b.MemberOf(manage.Origin).Ref
 			b.Found.Add(finding.Finding{
 				Object: ref, Field: members.FieldForObject(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
-				Message: "rules of nodes and pods cannot be managed, because the shared backend security group is disabled; " + now,
+				Message: "the rules in security groups of nodes and pods cannot be managed, because the shared backend security group is disabled; " + now,
 				Fix:     "set " + b.settingName("manage-backend-security-group-rules") + " to false and open the security groups of the targets yourself",
 			})
 		}

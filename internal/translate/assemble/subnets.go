@@ -58,7 +58,7 @@ func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
 		}
 		return settings.Opt[subnetSetting]{}
 	}, subnetSetting.equals, func() members.LiveValue[subnetSetting] {
-		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
+		return b.observedSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
 	if !chosen.Set || chosen.KeepsLive {
 		return model.SubnetsDiscovered{} // an existing load balancer then keeps its subnets
@@ -74,9 +74,9 @@ func (w subnetSetting) subnetChoice(from finding.Origin) model.SubnetChoice {
 	return model.SubnetsTagged{Tags: w.tags, Of: from}
 }
 
-// liveSubnets returns the subnets of an existing load balancer, for comparison with a subnetSetting. nlb reports whether
+// observedSubnets returns the subnets of an existing load balancer, for comparison with a subnetSetting. nlb reports whether
 // it is an NLB.
-func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.LiveValue[subnetSetting] {
+func (b subnetBuilder) observedSubnets(lb *observed.LoadBalancer, nlb bool) members.LiveValue[subnetSetting] {
 	if lb == nil {
 		return members.LiveValue[subnetSetting]{}
 	}

@@ -84,7 +84,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, host string, m *matc
 		to.Host = string(*f.Hostname)
 	}
 	if f.Path != nil {
-		if rewrite, fault = redirectPath(&to, f.Path, m); fault != nil {
+		if rewrite, fault = setRedirectPath(&to, f.Path, m); fault != nil {
 			return to, nil, fault
 		}
 	}
@@ -97,9 +97,9 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, host string, m *matc
 	return to, rewrite, nil
 }
 
-// redirectPath sets the path of a redirect. If the filter replaces only the prefix of the path, redirectPath returns the
+// setRedirectPath sets the path of a redirect. If the filter replaces only the prefix of the path, setRedirectPath returns the
 // transform that replaces it.
-func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]model.Transform, *redirectFault) {
+func setRedirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]model.Transform, *redirectFault) {
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {
 		if v != nil && strings.ContainsAny(*v, wildcards) {

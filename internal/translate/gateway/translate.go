@@ -113,7 +113,8 @@ func (t *translation) setPreserveHost() {
 	}
 }
 
-// loadConfiguration reads the configuration of the Gateway, sets the member, and reports values that are not valid.
+// loadConfiguration reads the configuration of the Gateway into t, with the Gateway as the only member of the stack, and
+// reports invalid values.
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
 	t.heldCertificates, t.namedTargetGroups = map[*attach.Listener][]string{}, assemble.NamedTargetGroups{}
