@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/accelerators"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/apply"
@@ -34,7 +33,7 @@ type Cloud struct {
 	accelerators *accelerators.Accelerators
 
 	targets   *targets.Targets // target groups and their targets, for TargetGroupBindings
-	eniReader *enis.ENIs       // ENIs and security groups of nodes and pods, for TargetGroupBindings
+	endpoints                  // ENIs and security groups of nodes and pods, for TargetGroupBindings
 }
 
 var (
@@ -65,7 +64,7 @@ func buildCloud(client *sdk.Client) *Cloud {
 	r, t := observe.New(client, inv), targets.New(client, inv)
 	eniReader, certs, a := enis.New(client), certificates.New(client), facts.NewAddOns(client, inv)
 	c := &Cloud{
-		client: client, inv: inv, reader: r, certificates: certs, targets: t, eniReader: eniReader,
+		client: client, inv: inv, reader: r, certificates: certs, targets: t, endpoints: endpoints{eniReader, r},
 		facts:    facts.New(client, inv, r, eniReader, certs, a, t),
 		writer:   apply.New(client, inv, r, certs, a, t),
 		verifier: observe.NewVerifier(r), accelerators: accelerators.New(client, inv),
@@ -86,31 +85,6 @@ func (c *Cloud) VPC() string { return c.client.VPC }
 // TargetGroupsOf implements bindings.Cloud.
 func (c *Cloud) TargetGroupsOf(a bindings.Account) bindings.TargetGroups {
 	return c.targets.TargetGroupsOf(a)
-}
-
-// VPCRanges implements bindings.Cloud.
-func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
-	return c.eniReader.VPCRanges(ctx, vpc)
-}
-
-// ENIs implements bindings.EndpointSecurityGroups.
-func (c *Cloud) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
-	return c.eniReader.ENIs(ctx, q)
-}
-
-// EndpointSecurityGroups implements bindings.EndpointSecurityGroups.
-func (c *Cloud) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointSecurityGroup, error) {
-	return c.eniReader.EndpointSecurityGroups(ctx, ids, maxAge)
-}
-
-// ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.
-func (c *Cloud) ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error) {
-	return c.eniReader.ChangedEndpointSecurityGroups(callerForDrift(ctx))
-}
-
-// ChangeEndpointRules implements bindings.EndpointSecurityGroups.
-func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
-	return c.eniReader.ChangeEndpointRules(ctx, group, authorize, revoke)
 }
 
 // RateLimits returns the rates at which the rate limiter currently admits calls to the AWS account of the controller.

@@ -25,6 +25,8 @@ import (
 type ENIs struct {
 	*sdk.Client
 	ranges *sdk.Answers[vpcRanges]
+	// admitting has the IDs of the security groups without the tag of a cluster that have rules from a security group.
+	admitting *sdk.Answers[[]string]
 
 	cache.Guard
 	cache eniCache
@@ -32,12 +34,13 @@ type ENIs struct {
 
 // New returns ENIs. Reset must be called before the first use.
 func New(client *sdk.Client) *ENIs {
-	return &ENIs{Client: client, ranges: sdk.NewAnswers[vpcRanges](client)}
+	return &ENIs{Client: client, ranges: sdk.NewAnswers[vpcRanges](client), admitting: sdk.NewAnswers[[]string](client)}
 }
 
 // Reset empties the cache.
 func (p *ENIs) Reset() {
 	p.ranges.Expire()
+	p.admitting.Expire()
 	p.WithLock(func() { p.cache = newENICache() })
 }
 

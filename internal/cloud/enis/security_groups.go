@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,15 +24,21 @@ import (
 // The controller does not own the security groups of nodes and pods. It only changes their rules. It revokes only rules that
 // have a description set by the controller.
 
+// clusterTagPrefix is the beginning of the key of the tag that tools that create clusters set. The rest is the name of the
+// cluster.
+const clusterTagPrefix = "kubernetes.io/cluster/"
+
 // cachedRules are the rules of a security group of nodes or pods.
 type cachedRules struct {
 	exists bool
 	// hasClusterTag reports whether the security group is in the VPC of the cluster and has the tag
 	// kubernetes.io/cluster/NAME, which tools that create clusters set.
 	hasClusterTag bool
-	rules         []model.IngressRule
-	readAt        time.Time
-	writtenAt     time.Time
+	// hasAnyClusterTag reports whether the security group has the tag of any cluster.
+	hasAnyClusterTag bool
+	rules            []model.IngressRule
+	readAt           time.Time
+	writtenAt        time.Time
 }
 
 // EndpointSecurityGroups implements bindings.EndpointSecurityGroups.
@@ -50,7 +57,7 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 		})
 		return tagged, missing
 	}
-	key := "tag:kubernetes.io/cluster/" + p.Config.Cluster
+	key := "tag:" + clusterTagPrefix + p.Config.Cluster
 	for {
 		tagged, missing := stale()
 		if !tagged && len(missing) == 0 {
@@ -91,26 +98,12 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 // not found.
 func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
 	start := p.Config.Clock.Now()
-	found := map[string]cachedRules{}
-	for page, err := range sdk.Pages(ctx, ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})) {
-		if err != nil {
-			return err
-		}
-		for _, g := range page.SecurityGroups {
-			tag := convert.EC2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.Config.Cluster]
-			found[aws.ToString(g.GroupId)] = cachedRules{
-				exists: true, hasClusterTag: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.VPC,
-				rules: convert.IngressFromAWS(g.IpPermissions), readAt: start,
-			}
-		}
+	found, err := p.describeEndpointSecurityGroups(ctx, f)
+	if err != nil {
+		return err
 	}
 	p.WithLock(func() {
 		e := &p.cache
-		for id, g := range found {
-			if old := e.securityGroups[id]; !old.writtenAt.After(start) {
-				e.securityGroups[id] = g
-			}
-		}
 		if ids == nil {
 			e.taggedReadAt = start
 			for id, g := range e.securityGroups {
@@ -127,6 +120,59 @@ func (p *ENIs) readEndpointSecurityGroups(ctx context.Context, f []ec2types.Filt
 		}
 	})
 	return nil
+}
+
+// describeEndpointSecurityGroups reads the security groups that the filters select, stores them in the cache, and returns
+// them by ID.
+func (p *ENIs) describeEndpointSecurityGroups(ctx context.Context, f []ec2types.Filter) (map[string]cachedRules, error) {
+	start := p.Config.Clock.Now()
+	found := map[string]cachedRules{}
+	for page, err := range sdk.Pages(ctx, ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})) {
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.SecurityGroups {
+			tags := convert.EC2TagsFromAWS(g.Tags)
+			tag := tags[clusterTagPrefix+p.Config.Cluster]
+			found[aws.ToString(g.GroupId)] = cachedRules{
+				exists: true, hasClusterTag: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.VPC,
+				hasAnyClusterTag: slices.ContainsFunc(slices.Collect(maps.Keys(tags)), func(key string) bool { return strings.HasPrefix(key, clusterTagPrefix) }),
+				rules:            convert.IngressFromAWS(g.IpPermissions), readAt: start,
+			}
+		}
+	}
+	p.WithLock(func() {
+		for id, g := range found {
+			if old := p.cache.securityGroups[id]; !old.writtenAt.After(start) {
+				p.cache.securityGroups[id] = g
+			}
+		}
+	})
+	return found, nil
+}
+
+// SecurityGroupsAdmitting returns the security groups of the VPC that have inbound rules from the sources, and do not have
+// the tag of any cluster, by ID, with these sources. It makes one call for each source whose answer is not cached.
+func (p *ENIs) SecurityGroupsAdmitting(ctx context.Context, sources []string) (map[string][]string, error) {
+	out := map[string][]string{}
+	for _, source := range sources {
+		found, err := p.admitting.Get(ctx, "security groups with rules from "+source, p.Config.Refresh, func(ctx context.Context) (ids []string, _ error) {
+			found, err := p.describeEndpointSecurityGroups(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter("ip-permission.group-id", source)))
+			for id, g := range found {
+				if !g.hasAnyClusterTag {
+					ids = append(ids, id)
+				}
+			}
+			return ids, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find security groups with rules from %s: %w", source, err)
+		}
+		for _, id := range found {
+			out[id] = append(out[id], source)
+		}
+	}
+	return out, nil
 }
 
 // ChangedEndpointSecurityGroups implements bindings.EndpointSecurityGroups.

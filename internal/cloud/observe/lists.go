@@ -93,10 +93,14 @@ func (r *Reader) targetGroupListing() listing {
 	return listing{inventory.TargetGroupList, r.ReadEssential, r.listTargetGroups}
 }
 
+func (r *Reader) securityGroupListing() listing {
+	return listing{inventory.SecurityGroupList, r.ReadOptional, r.listSecurityGroups}
+}
+
 // listings returns the lists that the configuration needs. The list of tagged resources comes last, because its tags are
 // stored in the entries of the other lists.
 func (r *Reader) listings() []listing {
-	out := []listing{r.loadBalancerListing(), r.targetGroupListing(), {inventory.SecurityGroupList, r.ReadOptional, r.listSecurityGroups}}
+	out := []listing{r.loadBalancerListing(), r.targetGroupListing(), r.securityGroupListing()}
 	if r.Config.TaggingAPI {
 		out = append(out, listing{inventory.TaggedList, r.ReadOptional, r.Tags.listTagged})
 	}
@@ -106,6 +110,22 @@ func (r *Reader) listings() []listing {
 // RefreshTargetGroups reads the target groups of the region, unless they are fresh and were not read before the time since.
 func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error {
 	return r.refreshList(ctx, r.targetGroupListing(), since)
+}
+
+// OwnSecurityGroups returns those of the IDs that are a security group with the tags of the cluster, each once. It reads the
+// list of security groups unless it is fresh.
+func (r *Reader) OwnSecurityGroups(ctx context.Context, ids []string) (out []string, _ error) {
+	if err := r.refreshList(ctx, r.securityGroupListing(), time.Time{}); err != nil {
+		return nil, fmt.Errorf("list %s: %w", inventory.SecurityGroupList, err)
+	}
+	r.Inv.WithReadLock(func() {
+		for _, id := range sdk.SortedUnique(ids) {
+			if r.Inv.SecurityGroups.Get(id) != nil {
+				out = append(out, id)
+			}
+		}
+	})
+	return out, nil
 }
 
 // refreshList reads a list, unless it is fresh and was not read before the time since. Concurrent callers share the read.

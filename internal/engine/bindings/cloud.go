@@ -91,6 +91,11 @@ type EndpointSecurityGroups interface {
 	// their ingress rules, one per source. Security groups that do not exist are left out. The answer may be some minutes
 	// old, but not older than maxAge if maxAge is positive. The later writes of this process are applied to it.
 	EndpointSecurityGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointSecurityGroup, error)
+	// SecurityGroupsAdmitting finds the security groups of the VPC that have inbound rules from the security groups in
+	// sources, and returns these sources by the ID of the security group. It only looks for sources that the controller
+	// created for this cluster: the shared backend security group, or that of a load balancer. It leaves out security groups
+	// that have the tag of any cluster. The answer may be some minutes old.
+	SecurityGroupsAdmitting(ctx context.Context, sources []string) (map[string][]string, error)
 	// ChangedEndpointSecurityGroups reads the known security groups again, and returns the IDs of those in which an external
 	// actor has changed rules of the controller since they were last read or written.
 	ChangedEndpointSecurityGroups(ctx context.Context) ([]string, error)

@@ -49,10 +49,12 @@ type fakeAWS struct {
 	zonesRequired       bool              // whether addresses outside the VPC require an availability zone
 	refusals            int               // number of refused calls
 	// cachedTargets are returned to callers that accept an answer older than 1 s; nil: such callers get the current targets.
-	cachedTargets   []*observed.Target
-	targetType      model.TargetType  // target type of all target groups; ip if empty
-	addressType     model.AddressType // address type of all target groups; ipv4 if empty
-	largestENIQuery int               // the largest number of instances in one query so far
+	cachedTargets          []*observed.Target
+	targetType             model.TargetType  // target type of all target groups; ip if empty
+	addressType            model.AddressType // address type of all target groups; ipv4 if empty
+	largestENIQuery        int               // the largest number of instances in one query so far
+	untaggedSecurityGroups map[string]bool   // security groups without the tag of the cluster
+	ruleSearches           int               // number of calls of SecurityGroupsAdmitting
 	// store has the bindings. The settings of a target group are copied from the binding that names it, unless targetType is
 	// set.
 	store *cluster.Memory
@@ -219,7 +221,7 @@ func (a *fakeAWS) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, e
 	return out, nil
 }
 
-func (a *fakeAWS) EndpointSecurityGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointSecurityGroup, error) {
+func (a *fakeAWS) EndpointSecurityGroups(_ context.Context, ids []string, _ time.Duration) ([]bindings.EndpointSecurityGroup, error) {
 	if a.countSecurityGroupRead() {
 		a.onSecurityGroupRead()
 	}
@@ -227,7 +229,26 @@ func (a *fakeAWS) EndpointSecurityGroups(_ context.Context, _ []string, _ time.D
 	defer a.mu.Unlock()
 	var out []bindings.EndpointSecurityGroup
 	for _, id := range slices.Sorted(maps.Keys(a.rules)) {
-		out = append(out, bindings.EndpointSecurityGroup{ID: id, Ingress: slices.Clone(a.rules[id])})
+		if !a.untaggedSecurityGroups[id] || slices.Contains(ids, id) {
+			out = append(out, bindings.EndpointSecurityGroup{ID: id, Ingress: slices.Clone(a.rules[id])})
+		}
+	}
+	return out, nil
+}
+
+// SecurityGroupsAdmitting regards only "sg-b" as a security group of the controller.
+func (a *fakeAWS) SecurityGroupsAdmitting(_ context.Context, sources []string) (map[string][]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ruleSearches++
+	if c, ok := a.refusedItems["search"]; ok {
+		return nil, classedError{c, "refused to search"}
+	}
+	out := map[string][]string{}
+	for id := range a.untaggedSecurityGroups {
+		if slices.Contains(sources, "sg-b") && slices.ContainsFunc(a.rules[id], func(r model.IngressRule) bool { return r.Group == "sg-b" }) {
+			out[id] = []string{"sg-b"}
+		}
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
@@ -32,6 +33,10 @@ type ruleOwner struct {
 	// knownSecurityGroupIDs are the security groups that have had rules of bindings, also those without the tag of the
 	// cluster.
 	knownSecurityGroupIDs map[string]bool
+	// foundSecurityGroups are security groups that are not known, but have rules from security groups that the controller
+	// created for the cluster, with these sources. An earlier process has probably added the rules. Only rules from these
+	// sources are removed from them, because other clusters may have rules in them too.
+	foundSecurityGroups map[string][]string
 
 	nodeSecurityGroups map[string]*bindingplan.NodeSecurityGroups // by the selector that matches the nodes
 }
@@ -40,6 +45,9 @@ type ruleOwner struct {
 type contributor struct {
 	// hasRun reports whether a run of the binding in this process has determined the rules that it needs.
 	hasRun bool
+	// hasHadRules reports whether a run of the binding in this process has determined that it needs rules. Otherwise the
+	// security groups in which it had rules may be unknown.
+	hasHadRules bool
 	// unsyncedSecurityGroups are the security groups that the next run of the binding must compare with AWS.
 	unsyncedSecurityGroups map[string]bool
 	// allUnsynced reports whether the next run of the binding must compare all security groups with AWS.
@@ -49,7 +57,7 @@ type contributor struct {
 func newRuleOwner() *ruleOwner {
 	return &ruleOwner{
 		contributions: bindingplan.NewRuleAggregate(), byBinding: map[Key]contributor{}, uncomparedSecurityGroups: map[string]bool{}, refusedChanges: map[string]refusedChange{}, securityGroupLocks: map[string]chan struct{}{},
-		knownSecurityGroupIDs: map[string]bool{}, nodeSecurityGroups: map[string]*bindingplan.NodeSecurityGroups{},
+		knownSecurityGroupIDs: map[string]bool{}, foundSecurityGroups: map[string][]string{}, nodeSecurityGroups: map[string]*bindingplan.NodeSecurityGroups{},
 	}
 }
 
@@ -150,7 +158,7 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, retainsPre
 	}
 	o.setContribution(key, c)
 	x = o.byBinding[key]
-	x.hasRun = true
+	x.hasRun, x.hasHadRules = true, x.hasHadRules || len(c.Rules) > 0
 	o.byBinding[key] = x
 	return run
 }
@@ -162,7 +170,31 @@ func (o *ruleOwner) setContribution(key Key, c bindingplan.Contribution) {
 	o.addUnsynced(key, affected.Groups, affected.All)
 	for r := range c.Rules {
 		o.knownSecurityGroupIDs[r.Group] = true
+		delete(o.foundSecurityGroups, r.Group)
 	}
+}
+
+// hasHadRules reports whether a run of a binding in this process has determined that it needs rules.
+func (o *ruleOwner) hasHadRules(key Key) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.byBinding[key].hasHadRules
+}
+
+// noteFound records security groups that have rules from security groups of the controller, with these sources.
+// The next run of a binding compares them with AWS.
+func (o *ruleOwner) noteFound(key Key, found map[string][]string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	groups := map[string]bool{}
+	for g, sources := range found {
+		groups[g] = true
+		if !o.knownSecurityGroupIDs[g] {
+			all := slices.Sorted(slices.Values(slices.Concat(o.foundSecurityGroups[g], sources)))
+			o.foundSecurityGroups[g] = slices.Compact(all)
+		}
+	}
+	o.addUnsynced(key, groups, false)
 }
 
 // addUnsynced records security groups, or all of them, that the next run of a binding must compare with AWS. The caller
@@ -193,6 +225,9 @@ func (o *ruleOwner) dropContribution(key Key) {
 	affected := o.contributions.Drop(key)
 	if affected.All {
 		maps.Copy(o.uncomparedSecurityGroups, o.knownSecurityGroupIDs)
+		for g := range o.foundSecurityGroups {
+			o.uncomparedSecurityGroups[g] = true
+		}
 	}
 	maps.Copy(o.uncomparedSecurityGroups, affected.Groups)
 	maps.Copy(o.uncomparedSecurityGroups, o.byBinding[key].unsyncedSecurityGroups)
@@ -293,11 +328,18 @@ func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bo
 	}
 }
 
-// changeOf returns the change that is necessary so that security group g has exactly the rules that all bindings need.
+// changeOf returns the change that is necessary so that security group g has exactly the rules that all bindings need. From
+// a security group that was only found by its rules, it removes only rules from the sources by which it was found.
 func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.contributions.ChangeOf(g, opts)
+	c := o.contributions.ChangeOf(g, opts)
+	if sources, isFound := o.foundSecurityGroups[g.ID]; isFound {
+		before := len(c.Revoke)
+		c.Revoke = slices.DeleteFunc(c.Revoke, func(r model.IngressRule) bool { return !slices.Contains(sources, r.Group) })
+		c.Total += before - len(c.Revoke)
+	}
+	return c
 }
 
 // orderByShare returns a change with its rules in the order in which the quota of the security group admits them.
@@ -307,11 +349,16 @@ func (o *ruleOwner) orderByShare(c bindingplan.SecurityGroupChange, opts binding
 	return o.contributions.OrderByShare(c, opts)
 }
 
-// knownSecurityGroups returns the IDs of the security groups that have had rules of bindings.
+// knownSecurityGroups returns the IDs of the security groups that have had rules of bindings, also those that were only
+// found by their rules.
 func (o *ruleOwner) knownSecurityGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Sorted(maps.Keys(o.knownSecurityGroupIDs))
+	all := maps.Clone(o.knownSecurityGroupIDs)
+	for g := range o.foundSecurityGroups {
+		all[g] = true
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // keysForSecurityGroups returns the bindings that need rules in at least one of the security groups.

@@ -74,8 +74,42 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 
 // withdrawRules removes the rules that only this binding needed. It is called when the binding is deleted.
 func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
+	if err := p.findSecurityGroupsOfEarlierProcess(ctx, f.StoredBinding); err != nil {
+		return err
+	}
 	_, err := p.contribute(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{ExcludeBinding: true})
 	return err
+}
+
+// findSecurityGroupsOfEarlierProcess finds the security groups without the tag of the cluster in which an earlier process may
+// have added rules for a binding that has needed no rules in this process. Nothing else shows them to this process after
+// the pods of the binding are deleted. A remaining rule would prevent that its source, such as the shared backend security
+// group, is deleted.
+//
+// Only sources that the controller created for this cluster count, because users write any source into a binding, and a rule
+// does not show which cluster added it. The security group that the flag --backend-security-group names does not count,
+// because other clusters may use it too. It is never deleted, so its rules remain, but no deletion waits for them.
+func (p ruleRun) findSecurityGroupsOfEarlierProcess(ctx context.Context, b *elbv2.TargetGroupBinding) error {
+	if b == nil || b.Spec.Networking == nil || p.r.sharedRules.hasHadRules(p.key) {
+		return nil
+	}
+	var sources []string
+	for _, rule := range b.Spec.Networking.Ingress {
+		for _, peer := range rule.From {
+			if peer.SecurityGroup != nil {
+				sources = append(sources, peer.SecurityGroup.GroupID)
+			}
+		}
+	}
+	if len(sources) == 0 {
+		return nil
+	}
+	found, err := p.r.Cloud.SecurityGroupsAdmitting(ctx, sources)
+	if err != nil {
+		return fmt.Errorf("find the security groups with rules of the binding: %w", err)
+	}
+	p.r.sharedRules.noteFound(p.key, found)
+	return nil
 }
 
 // contribute sets the rules that the binding needs (a), and changes the security groups that this affects.
