@@ -1,6 +1,9 @@
 package model
 
 import (
+	"strconv"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +62,26 @@ type HealthCheck struct {
 	UnhealthyThreshold int32
 }
 
+// Text returns the settings with their names. It omits settings without a value, for which AWS uses its defaults.
+func (h HealthCheck) Text() string {
+	var out []string
+	add := func(name, value string) {
+		if value != "" && value != "0" {
+			out = append(out, name+" "+value)
+		}
+	}
+	number := func(n int32) string { return strconv.Itoa(int(n)) }
+	add("protocol", h.Protocol)
+	add("port", h.Port)
+	add("path", h.Path)
+	add("codes", h.HTTPCodes+h.GRPCCodes)
+	add("interval", number(h.IntervalSeconds))
+	add("timeout", number(h.TimeoutSeconds))
+	add("healthy after", number(h.HealthyThreshold))
+	add("unhealthy after", number(h.UnhealthyThreshold))
+	return strings.Join(out, ", ")
+}
+
 // Binding is the TargetGroupBinding that registers the targets of a target group. Name is the name of the target group.
 type Binding struct {
 	Namespace    string
@@ -93,6 +116,21 @@ type Peer struct {
 	Subnets              bool
 	VPC                  bool
 	CIDR                 string
+}
+
+// Text returns text that names the source of traffic.
+func (p Peer) Text() string {
+	switch {
+	case p.BackendSecurityGroup:
+		return "the shared backend security group"
+	case p.ManagedSecurityGroup:
+		return "the managed security group"
+	case p.Subnets:
+		return "the subnets of the load balancer"
+	case p.VPC:
+		return "the VPC"
+	}
+	return p.CIDR
 }
 
 // PeerPort is a port of a BindingRule. A nil Port means all ports.

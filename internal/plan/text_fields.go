@@ -106,7 +106,7 @@ func (f *fields) addTargetGroup(do CreateTargetGroup) {
 	if g.ControlPort != nil {
 		f.add("control port", formatInt32(*g.ControlPort))
 	}
-	f.add("health check", healthCheckText(g.HealthCheck))
+	f.add("health check", g.HealthCheck.Text())
 	f.addTags(do.Tags)
 }
 
@@ -143,26 +143,6 @@ func (f *fields) addTransforms(ts []model.Transform) {
 			f.add(string(t.Kind), r.Regex+" -> "+r.Replace)
 		}
 	}
-}
-
-// healthCheckText returns a human-readable text of a health check. It omits settings without a value, for which AWS uses its
-// defaults.
-func healthCheckText(h model.HealthCheck) string {
-	var out []string
-	add := func(name, value string) {
-		if value != "" && value != "0" {
-			out = append(out, name+" "+value)
-		}
-	}
-	add("protocol", h.Protocol)
-	add("port", h.Port)
-	add("path", h.Path)
-	add("codes", h.HTTPCodes+h.GRPCCodes)
-	add("interval", formatInt32(h.IntervalSeconds))
-	add("timeout", formatInt32(h.TimeoutSeconds))
-	add("healthy after", formatInt32(h.HealthyThreshold))
-	add("unhealthy after", formatInt32(h.UnhealthyThreshold))
-	return strings.Join(out, ", ")
 }
 
 // keyValueText returns a map as key=value pairs, sorted by key.

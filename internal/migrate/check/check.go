@@ -170,6 +170,8 @@ func textOf(v any) string {
 		return "none"
 	}
 	switch x := r.Interface().(type) {
+	case model.HealthCheck:
+		return x.Text()
 	case []string:
 		return strings.Join(x, ", ")
 	case map[string]string:
@@ -448,7 +450,7 @@ func networkingText(b *model.Binding) string {
 				port = p.Port.String()
 			}
 			for _, from := range r.From {
-				if s := fmt.Sprintf("%s %s from %+v", p.Protocol, port, from); !slices.Contains(out, s) {
+				if s := fmt.Sprintf("%s %s from %s", p.Protocol, port, from.Text()); !slices.Contains(out, s) {
 					out = append(out, s)
 				}
 			}
