@@ -58,15 +58,17 @@ func (r *run) clean(ctx context.Context) error {
 
 // servedKinds are the kinds whose objects the controller reconciles, in the order in which they are deleted.
 var servedKinds = []schema.GroupVersionResource{
-	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
-	{Version: "v1", Resource: "services"},
+	ingressesResource,
 	{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
 	gatewaysResource,
+	servicesResource,
 	{Group: "gateway.k8s.aws", Version: "v1", Resource: "loadbalancerconfigurations"},
 	gatewayClassesResource,
 }
 
 var (
+	ingressesResource      = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
+	servicesResource       = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	gatewaysResource       = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}
 	gatewayClassesResource = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gatewayclasses"}
 	// bindingsResource is the resource of TargetGroupBindings, which only the controller deletes.
@@ -93,9 +95,14 @@ func (r *run) deleteServedObjects(ctx context.Context) error {
 		if err := r.applier.Delete(ctx, list); err != nil {
 			return err
 		}
-		// LoadBalancerConfigurations and GatewayClasses cannot be deleted while a Gateway uses them.
-		if kind == gatewaysResource {
-			if err := r.awaitDeleted(ctx, kind); err != nil {
+		if kind != gatewaysResource {
+			continue
+		}
+		// LoadBalancerConfigurations and GatewayClasses cannot be deleted while a Gateway uses them. With the endpoints of the
+		// Services, the controller finds the security groups from which it has to revoke rules, although they do not have the
+		// tag of the cluster of the run.
+		for _, user := range []schema.GroupVersionResource{ingressesResource, gatewaysResource} {
+			if err := r.awaitDeleted(ctx, user); err != nil {
 				return err
 			}
 		}

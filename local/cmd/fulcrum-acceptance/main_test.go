@@ -28,10 +28,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestAcceptance runs "make acceptance" against an emulator, in a cluster whose VPC is not the first one in the
-// emulator. The subnets have no tags. The connection to AWS breaks when the first listener is created. Then the same
-// command continues the run, passes, and leaves no resources. The recording contains no ID of the VPC or of the node
-// security group and no private key, and the emulator gives the same responses as recorded.
+// TestAcceptance runs "make acceptance" against an emulator, in two clusters at the same time. Each run passes and leaves no
+// resources. Its recording contains no ID of the VPC or of the node security group and no private key, and the emulator
+// gives the same responses as recorded.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -40,13 +39,34 @@ func TestAcceptance(t *testing.T) {
 	if worldtest.TestsOtherController() {
 		t.Skip("the acceptance run has flags of Fulcrum")
 	}
-	first := worldtest.Start(t, world.Options{}) // the VPC and the certificates of the first cluster remain in its AWS
-	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", AWSOfWorld: first.Number()})
+	first := worldtest.Start(t, world.Options{})
+	second := worldtest.Start(t, world.Options{Cluster: "elsewhere", AWSOfWorld: first.Number()})
+	before := [2]inspect.Inventory{inventory(t, first), inventory(t, second)}
+	t.Run("runs", func(t *testing.T) {
+		t.Run("replacement", func(t *testing.T) {
+			t.Parallel()
+			out, code := acceptanceRunner(t, first, first.AWSEndpoint(), "replacement,take-over")()
+			checkPassed(t, first, out, code)
+		})
+		t.Run("interrupted", func(t *testing.T) {
+			t.Parallel()
+			checkInterruptedRun(t, second)
+		})
+	})
+	for i, w := range []*world.World{first, second} {
+		if left := inventory(t, w).Minus(before[i]); len(left) > 0 {
+			t.Errorf("left in AWS: %s", strings.Join(left, "; "))
+		}
+	}
+}
+
+// checkInterruptedRun checks a run in a cluster whose VPC is not the first one in the emulator, and whose subnets have no
+// tags. The connection to AWS breaks when the first listener is created. Then the same command continues the run.
+func checkInterruptedRun(t *testing.T, w *world.World) {
 	removeSubnetTags(t, w)
-	before := inventory(t, w)
 	line := newBreakableProxy(t, w.AWSEndpoint())
 	line.breakAt = "Action=CreateListener&"
-	run := acceptanceRunner(t, w, line.url)
+	run := acceptanceRunner(t, w, line.url, "ingress,service,gateway,tls-secret,take-over")
 
 	began := time.Now()
 	out, code := run()
@@ -56,36 +76,42 @@ func TestAcceptance(t *testing.T) {
 	t.Logf("the connection broke after %s", time.Since(began).Round(time.Second))
 	line.restore()
 	out, code = run()
-	t.Logf("continued run ended after %s:\n%s", time.Since(began).Round(time.Second), out)
-	if code != 0 {
-		t.Fatalf("the continued run ended with code %d", code)
+	if !strings.Contains(out, "was interrupted; this command continues it") {
+		t.Error("the run was not continued")
 	}
-	for _, want := range []string{"was interrupted; this command continues it", "none failed", "nothing is left", "no call changed AWS"} {
+	checkPassed(t, w, out, code, `"operation":"ImportCertificate"`, `"status":0`)
+}
+
+// checkPassed checks the output, the exit code and the recording of a run in the cluster of w, and that no namespace of it
+// is left. The recording contains recorded.
+func checkPassed(t *testing.T, w *world.World, out string, code int, recorded ...string) {
+	t.Helper()
+	t.Log(out)
+	if code != 0 {
+		t.Fatalf("the run ended with code %d", code)
+	}
+	for _, want := range []string{"none failed", "nothing is left", "no call changed AWS"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output does not contain %q", want)
 		}
-	}
-	if left := inventory(t, w).Minus(before); len(left) > 0 {
-		t.Errorf("left in AWS: %s", strings.Join(left, "; "))
 	}
 	list, err := w.KubeClient().CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: "fulcrum.dev/acceptance"})
 	if err != nil || len(list.Items) > 0 {
 		t.Errorf("%d namespaces are left, %v", len(list.Items), err)
 	}
-	checkRecording(t, w, out)
+	checkRecording(t, w, out, recorded...)
 }
 
-// acceptanceRunner returns a function that runs fulcrum-acceptance as a user does and confirms the run with "yes". The
-// function returns the output and the exit code.
-func acceptanceRunner(t *testing.T, w *world.World, endpoint string) func() (string, int) {
+// acceptanceRunner returns a function that runs parts of fulcrum-acceptance as a user does and confirms the run with "yes".
+// The function returns the output and the exit code.
+func acceptanceRunner(t *testing.T, w *world.World, endpoint, parts string) func() (string, int) {
 	program, dir := worldtest.ProgramPath(t, "local", "fulcrum-acceptance"), t.TempDir()
 	return func() (string, int) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, program, "--context=fulcrum-local", "--region="+w.Layout().Region,
-			"--controller="+worldtest.ControllerPath(t), "--resolver="+w.ResolverAddress(), "--dir="+dir,
-			"--parts=ingress,service,gateway,tls-secret,replacement,take-over")
+			"--controller="+worldtest.ControllerPath(t), "--resolver="+w.ResolverAddress(), "--dir="+dir, "--parts="+parts)
 		cmd.Env = append(os.Environ(), append(w.Environment(), "AWS_ENDPOINT_URL="+endpoint)...)
 		cmd.Stdin = strings.NewReader("yes\n")
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -100,8 +126,8 @@ func acceptanceRunner(t *testing.T, w *world.World, endpoint string) func() (str
 }
 
 // checkRecording compares the recording with the emulator, and checks that it does not contain data that must be
-// redacted. out is the output of the run.
-func checkRecording(t *testing.T, w *world.World, out string) {
+// redacted. out is the output of the run. recorded are texts that the recording must contain.
+func checkRecording(t *testing.T, w *world.World, out string, recorded ...string) {
 	t.Helper()
 	_, at, _ := strings.Cut(out, "Recording: ")
 	file, _, _ := strings.Cut(at, "\n")
@@ -114,7 +140,7 @@ func checkRecording(t *testing.T, w *world.World, out string) {
 			t.Errorf("the recording has %q", secret)
 		}
 	}
-	for _, want := range []string{`"operation":"CreateListener"`, `"operation":"ImportCertificate"`, `"status":0`} {
+	for _, want := range append(recorded, `"operation":"CreateListener"`) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the recording has no %s", want)
 		}
