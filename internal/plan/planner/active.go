@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// reportFailed reports the load balancers that AWS could not create. Because of this error, the stack is planned again with
-// back-off.
+// reportFailed reports the load balancers that AWS could not create. Because of these findings, the stack is planned again
+// with back-off.
 func reportFailed(d *draft.Draft, all ...*resolved.LoadBalancer) {
 	for _, lb := range all {
 		if lb.Live == nil || lb.Live.State != observed.LoadBalancerFailed {

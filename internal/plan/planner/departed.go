@@ -37,7 +37,7 @@ func (d *stepPlanner) removeDepartedRules() (steps []plan.StepID) {
 }
 
 // defaultActionRemovalStep returns the step that removes the default action of a member that has left the stack. On a
-// network load balancer, the step deletes the listener; on an ALB, the listener answers 404.
+// network load balancer, the step deletes the listener. On an ALB, it changes the default action to a 404 response.
 func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	s := plan.Step{Address: a, Why: departedMemberReason, RequestedBy: []finding.Ref{of}}
@@ -53,8 +53,8 @@ func defaultActionRemovalStep(lb observed.LoadBalancer, l observed.Listener, of 
 	return s
 }
 
-// departedOwner returns the leaving member to which all target groups of the actions belong; nil if there is none, if the
-// target groups may belong to a member that stays, or for a Gateway.
+// departedOwner returns the leaving member to which all target groups of the actions belong; nil if there is no such member.
+// It also returns nil for the stack of a Gateway, and if the target groups may belong to a member that stays.
 func (d *stepPlanner) departedOwner(actions []model.Action) *finding.Ref {
 	ids := d.groups.TargetGroupIDs(actions)
 	if d.Want.ID.Kind.IsGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.AreTargetGroupsOwnedBy(ids, m.Ref) }) {

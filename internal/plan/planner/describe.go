@@ -8,8 +8,8 @@ import (
 )
 
 // Describe returns a document of the desired state with the subnets, security groups, certificates and web ACLs that a plan
-// would choose. It returns nil if the plan would create nothing, because the whole stack is held or a choice cannot be made,
-// or if facts are missing. The document of an empty stack or of an accelerator has no resources.
+// would choose. It returns nil if facts are missing. It also returns nil if the plan would create nothing, because the whole
+// stack is held or a choice cannot be made. The document of an empty stack or of an accelerator has no resources.
 //
 // Held parts appear in the document as they stay in AWS. A held rule has its existing conditions and actions, or those of
 // its placeholder. A held listener or network load balancer has its existing settings without attributes, which are not

@@ -12,14 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// stepPlanner compares a resolution with the observed state and adds the steps in order. It makes no choices, except what a
-// step waits for.
+// stepPlanner compares a resolution with the observed state and adds the steps in order. It decides only what each step
+// waits for; the resolution contains all other choices.
 type stepPlanner struct {
 	*resolution
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
-	// listenersAwaitingDeregistration has the surplus ALB listeners that can be deleted only after they are deregistered
-	// from target groups.
+	// listenersAwaitingDeregistration has the surplus ALB listeners that are targets of target groups. They can be deleted
+	// only after they are deregistered.
 	listenersAwaitingDeregistration []observed.Listener
 }
 
@@ -67,12 +67,12 @@ func (d *stepPlanner) converge() {
 	backend := d.securityGroups.PlanBackendSecurityGroup(first)
 	lb := d.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
 	if d.lb.Live != nil {
-		lb = first // resources of one member do not wait for changes of the load balancer
+		lb = first // target groups and listeners do not wait for changes of an existing load balancer
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
 	d.listenersAwaitingDeregistration = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
 	if len(d.lb.Previous) > 0 {
-		d.addOns.Plan() // the new load balancer has its add-ons before it gets requests
+		d.addOns.Plan() // add-ons of a replacement are planned before the status shows the new load balancer
 	}
 	d.refuseOnHeldListeners()
 	d.replacements.SwitchStatus(&d.lb, d.Plan.Steps[claims:])
@@ -108,7 +108,7 @@ func (d *stepPlanner) planLoadBalancer(after []plan.StepID) []plan.StepID {
 }
 
 // planRetained plans a stack without an accepted member, in which only the listeners and rules of held members remain. All
-// others are deleted.
+// other listeners and rules are deleted.
 func (d *stepPlanner) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
 		if kept := d.lb.ListenerOnPort(l.Port); kept != nil {
@@ -136,7 +136,8 @@ func (d *stepPlanner) recordShownState() {
 	}
 	old := d.lb.ShownPrevious(d.Have)
 	if d.Want.Held.AllResources {
-		// Nothing is created or changed, and another stack may already have taken over listeners.
+		// The whole stack is held, so that no listener is created or changed. The status shows the ports of the existing
+		// listeners, because another stack may already have taken over some listeners.
 		old = d.Have.LiveLoadBalancer(model.LoadBalancerID)
 	}
 	if old != nil && !d.lb.StatusSwitched {

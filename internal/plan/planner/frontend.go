@@ -38,8 +38,8 @@ func (d *stepPlanner) planFrontend(after []plan.StepID) {
 	d.replacements.SwitchStatus(lb, d.Plan.Steps[before:])
 }
 
-// planALBTarget plans a target group of the frontend NLB whose target is the ALB listener to. made has the steps that create
-// the frontend NLB. It returns the steps after which a listener can forward to the target group.
+// planALBTarget plans a target group of the frontend NLB. Its target is the ALB listener in the parameter to. made has the
+// steps that create the frontend NLB. It returns the steps after which a listener can forward to the target group.
 func (d *stepPlanner) planALBTarget(group model.TargetGroup, to *resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
 	ready := append(d.targets.PlanTargetGroup(group, nil, nil), made...)
 	first, alb := slices.Clip(ready), ""
@@ -54,8 +54,8 @@ func (d *stepPlanner) planALBTarget(group model.TargetGroup, to *resolved.Listen
 	return append(ready, d.albs.Register(group, d.groups.LiveTargetGroupARNs[group.ID], alb, first, members)...)
 }
 
-// deleteDeregisteredListeners plans to delete those listenersAwaitingDeregistration that no target group has as a target
-// after the steps of this plan.
+// deleteDeregisteredListeners plans to delete each listener in listenersAwaitingDeregistration that is no target of a target
+// group any more after the steps of this plan.
 func (d *stepPlanner) deleteDeregisteredListeners() {
 	for _, l := range d.listenersAwaitingDeregistration {
 		var after []plan.StepID

@@ -15,7 +15,7 @@ import (
 )
 
 // refuseHostnames plans, while the whole stack is held, rules that answer 404 to requests for hostnames that the member of
-// an existing rule may not use. The existing rule is retained, because its member may use its other hostnames.
+// an existing rule may not use. The existing rule is retained, because its member may use the other hostnames of the rule.
 func (d *stepPlanner) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for i := range d.Have.LoadBalancers {
@@ -29,8 +29,9 @@ func (d *stepPlanner) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map
 	}
 }
 
-// refuseOnHeldListeners plans rules that answer 404 for foreign hostnames, on listeners that are not changed, including
-// listeners of previous load balancers. For other listeners, the desired rules already include these rules.
+// refuseOnHeldListeners plans rules that answer 404 for hostnames that the member of a rule may not use. It plans them for
+// listeners that are not changed, including listeners of previous load balancers. The desired rules of all other listeners
+// already include them.
 func (d *stepPlanner) refuseOnHeldListeners() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {
@@ -43,10 +44,10 @@ func (d *stepPlanner) refuseOnHeldListeners() {
 	}
 }
 
-// refuseOnListener plans rules that answer 404 on one listener. before has the hostnames to refuse before an existing rule,
-// by the ARN of that rule. If no priority is free before a rule, this rule and the rules after it get larger priority
-// numbers, in one call. If these numbers could exceed the maximum of AWS, for example because an interrupted run has left
-// rules at the last priorities, all rules are numbered from 1.
+// refuseOnListener plans rules that answer 404 on one listener. before has, by the ARN of an existing rule, the hostnames
+// that need such a rule with higher precedence. If no priority is free before a rule, this rule and the rules after it get
+// larger priority numbers, in one call. If these numbers could exceed the maximum of AWS, for example because an interrupted
+// run has left rules at the last priorities, all rules are numbered from 1.
 func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}

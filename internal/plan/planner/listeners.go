@@ -74,8 +74,8 @@ func (r *resolution) mayForwardToALBListener(l observed.Listener) bool {
 	return false
 }
 
-// frontendTarget returns the ALB listener and the target group to which a listener of the frontend NLB forwards;
-// false if there is none yet.
+// frontendTarget returns the ALB listener and the target group to which a listener of the frontend NLB forwards; false if
+// the ALB has no such listener yet.
 func (r *resolution) frontendTarget(frontend model.Listener) (to *resolved.Listener, group model.TargetGroup, ok bool) {
 	g := r.groups.DesiredTargetGroups[frontend.DefaultTargetGroupID()]
 	if g == nil {

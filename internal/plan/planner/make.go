@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/authority"
 )
 
-// Make makes the plan of a stack: the steps from the observed to the desired state, in an order in which the load balancer
-// works after each step, and the findings that depend on facts from AWS. A plan with Questions is preliminary: the caller
-// has to answer these and call Make again.
+// Make makes the plan of a stack: the steps from the observed to the desired state, and the findings that depend on facts
+// from AWS. The load balancer serves requests after each step. A plan with Questions is preliminary: the caller has to
+// answer the questions and call Make again.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
 	if want.ID.Kind.HasAccelerator() {
 		return accelerators.Make(want, have, opt, memory)

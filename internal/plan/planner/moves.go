@@ -17,14 +17,14 @@ import (
 // Members that move
 //
 // A member that moves to another stack gets target groups and listeners in the other stack, and keeps its resources in this
-// stack for now. When its new resources are ready for requests, the other stack writes its load balancer into the status of
-// the member. Clients then have the same time to resolve the new name as after the replacement of a load balancer.
-// Afterwards, the member leaves this stack. The status and the time of its last edit record the progress, so that a restart
-// loses nothing.
+// stack until the move is complete. When its new resources are ready for requests, the other stack writes its load balancer
+// into the status of the member. Clients then have the time --replacement-deletion-delay to resolve the new name.
+// Afterwards, the member leaves this stack. The status and the time of its last edit record the progress, so that it is
+// known after a restart.
 
-// withoutDepartedMembers returns the stack without the members whose clients have had time to follow them to another stack,
-// and the time after which the remaining moving members must be checked again; zero if there are none. If all members have
-// departed, they stay until deletion protection is disabled.
+// withoutDepartedMembers returns the stack without the members whose move to another stack is complete. It also returns the
+// time until the remaining moving members must be checked again; zero if there are none. If all members have moved, they
+// remain in the stack until its deletion protection is disabled.
 func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
@@ -70,7 +70,8 @@ func withoutDepartedMembers(want model.Stack, have observed.Stack, opt plan.Opti
 	return want, again
 }
 
-// mustDisableProtection reports whether a member sets deletion protection, which may still be enabled in AWS.
+// mustDisableProtection reports whether a member sets the deletion protection attribute, and the protection is or may be
+// enabled in AWS.
 func mustDisableProtection(desired *model.LoadBalancer, have observed.Stack) bool {
 	_, named := desired.Attributes[plan.DeletionProtectionAttribute]
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
@@ -138,7 +139,7 @@ func (r memberMoves) recordArrivals() {
 		}
 		name := r.Want.LoadBalancer.Name
 		if live := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID); live != nil {
-			name = live.Name // the desired name has a digest of the default scheme, live.Name of the scheme in AWS
+			name = live.Name // the desired name contains a hash of the default scheme, live.Name a hash of the scheme in AWS
 		}
 		r.Findings.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
@@ -149,7 +150,7 @@ func (r memberMoves) recordArrivals() {
 }
 
 // arrivalWait returns the wait until the load balancer has all listeners and healthy targets of a member; the zero Wait if
-// it already has them.
+// the load balancer already has them.
 func (r memberMoves) arrivalWait(ref finding.Ref) plan.Wait {
 	var pending []model.TargetGroupRef
 	for _, l := range r.lb.Listeners {

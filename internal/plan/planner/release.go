@@ -41,7 +41,7 @@ func (r *releasePlanner) releaseAll(after []plan.StepID) {
 }
 
 // releaseEach plans to remove the finalizer of each member that has left, after everything that was created for that member
-// is deleted, except certificates. It does not wait for changes of other members.
+// is deleted, except certificates. The removal does not wait for changes of other members.
 func (r *releasePlanner) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -74,14 +74,14 @@ func (r *releasePlanner) releaseMember(m model.Member, after []plan.StepID, wait
 }
 
 // removalSteps returns, for each leaving member, the steps that delete what was created for it. It leaves out routing
-// changes that wait, and the steps after them, because other members cause these.
+// changes that wait, and the steps after them, because other members cause these changes.
 func (r *releasePlanner) removalSteps() map[finding.Ref][]plan.Step {
 	out := map[finding.Ref][]plan.Step{}
 	var unowned []plan.Step
 	foreign, joins := map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	for _, s := range r.Plan.Steps {
-		// Steps after a claim belong to a member that joins the stack. A user can remove its finalizer again and again,
-		// which must not delay leaving members.
+		// Steps after a ClaimFinalizer step belong to a member that joins the stack. A user can remove the finalizer of this
+		// member repeatedly, which must not delay leaving members.
 		_, claims := s.Do.(plan.ClaimFinalizer)
 		joins[s.ID] = claims || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return joins[id] })
 		if s.Waits() && plan.ChangesRouting(s.Do) || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return foreign[id] }) {
@@ -125,7 +125,7 @@ func (r *releasePlanner) deletedResourceOwners(s plan.Step) (of []finding.Ref, o
 		}
 		return nil, true
 	case plan.ModifyListener:
-		// The default action belonged to a member.
+		// The step may replace the default action of a leaving member.
 		for _, l := range r.listeners {
 			if l.Live != nil && s.Address == l.Address() {
 				if f := equal.ForwardOf(l.Live.Default); f != nil {

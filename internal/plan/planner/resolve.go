@@ -58,8 +58,8 @@ const (
 	outcomeRemoved                  // everything is deleted
 )
 
-// resolve makes all choices of a plan. If the load balancer cannot be replaced now, the existing one is kept and everything
-// else is planned for it.
+// resolve makes all choices of a plan. If the load balancer cannot be replaced now, the existing load balancer is kept, and
+// all other choices are made for it.
 func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	r := newResolution(want, have, opt, memory)
 	r.decideOutcome(want)
@@ -74,7 +74,7 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 }
 
 // resolveWithoutReplacement makes all choices again for the existing load balancer, which cannot be replaced. why is the
-// obstacle.
+// reason for messages.
 func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.Stack, why string) *resolution {
 	want.Held.Replacement = true
 	out := newResolution(want, have, r.Opt, r.Memory)
@@ -93,7 +93,7 @@ func (r *resolution) resolveWithoutReplacement(want model.Stack, have observed.S
 }
 
 // newResolution returns a resolution in which existing load balancers and target groups are matched with desired ones. All
-// other choices are still open.
+// other choices are not made yet.
 func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	have.Bindings = stackBindings(want, have)
 	have, unknown := withAssumedTypesAndSchemes(want, have)
@@ -201,8 +201,8 @@ func (r *resolution) mustKeepLoadBalancer() bool {
 		r.Findings.Add(*g)
 		return true
 	}
-	// If no object has the finalizer, the objects were deleted without it, or the view is incomplete. Existing resources are
-	// retained until this is known.
+	// If no object has the finalizer, either the objects were deleted without the finalizer, or the view is incomplete.
+	// Existing resources are retained until it is known which is true.
 	return len(r.Want.Leaving) == 0
 }
 

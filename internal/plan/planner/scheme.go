@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// withLiveSchemes returns the desired state want. A load balancer for which no member sets a scheme gets the scheme that it
-// has in AWS.
+// withLiveSchemes returns a copy of want. In the copy, a load balancer for which no member sets a scheme has its scheme in
+// AWS.
 func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
 	want.LoadBalancer = withLiveScheme(want.LoadBalancer, have, model.LoadBalancerID)
 	want.FrontendNLB = withLiveScheme(want.FrontendNLB, have, model.FrontendNLBID)
@@ -27,9 +27,9 @@ func withLiveScheme(lb *model.LoadBalancer, have observed.Stack, id string) *mod
 	return &out
 }
 
-// liveOrDefaultScheme returns the scheme of a load balancer for which no member sets one: its scheme in AWS, or else the
-// default. AWS cannot change the scheme, so that a changed default would otherwise replace the load balancer and its DNS
-// name.
+// liveOrDefaultScheme returns the scheme of a load balancer for which no member sets one: its scheme in AWS, or the default
+// if the load balancer does not exist. AWS cannot change the scheme. If the default were used for existing load balancers, a
+// changed default would replace them and their DNS names.
 func liveOrDefaultScheme(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
 	scheme := byDefault
 	for _, lb := range have.LoadBalancers {

@@ -20,7 +20,7 @@ func (d *stepPlanner) tearDown() {
 }
 
 // disableProtection plans to disable the deletion protection of load balancers that are to be deleted, if a member disables
-// it. It returns the steps.
+// the protection. It returns the steps.
 func (d *stepPlanner) disableProtection() []plan.StepID {
 	if !d.Want.Unprotected {
 		return nil
@@ -37,8 +37,8 @@ func (d *stepPlanner) disableProtection() []plan.StepID {
 	return out
 }
 
-// deleteSecurityGroups plans to delete the security groups of the stack after the steps lbs, and the backend security group
-// after the steps bindings if no other stack needs it.
+// deleteSecurityGroups plans to delete the security groups of the stack after the steps in lbs. If no other stack needs the
+// backend security group, it is deleted after the steps in bindings.
 func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.ReadFault(model.AskSecurityGroups{}); f != nil {
 		// The stack may have security groups, and no run would delete them after the objects of the stack are deleted.
@@ -51,13 +51,13 @@ func (d *stepPlanner) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	use := d.Want.BackendSecurityGroup
 	g := d.Have.Facts.BackendSecurityGroup
 	used := d.Have.Facts.BackendSecurityGroupUsers > 0
-	// Other stacks may be deleted at the same time. Each stack checks again after its own load balancer is deleted. The
-	// last stack then finds no load balancer that uses the security group.
+	// Other stacks may be deleted at the same time. Each stack checks the use of the backend security group again after its
+	// own load balancer is deleted. The last stack then finds no load balancer that uses the security group.
 	if use.Given != "" || use.MayBeNeededByOthers || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
 		return
 	}
-	// Rules in the security groups of nodes and pods have this security group as their source. Such rules are removed with
-	// the bindings.
+	// Rules in the security groups of nodes and pods have this security group as their source. These rules are removed
+	// together with the bindings.
 	s := plan.Step{
 		ID: plan.NewStepID("delete", plan.BackendSecurityGroupAddress), Address: plan.BackendSecurityGroupAddress, Verb: plan.Delete,
 		Do: plan.DeleteSecurityGroup{GroupID: g.ID}, Impact: plan.DeleteImpact,

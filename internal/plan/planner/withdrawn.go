@@ -16,9 +16,10 @@ import (
 
 // Replacements of withdrawn certificates
 //
-// A listener whose only certificate is withdrawn gets the desired certificate of its port. If the listener still has the
-// withdrawn certificate after a short time, because AWS refuses the desired certificate or does not import it, the listener
-// is deleted. Otherwise the withdrawn certificate would stay in use as long as the desired certificate cannot be set.
+// A certificate is withdrawn if no member may use it any more. A listener whose only certificate is withdrawn gets the
+// desired certificate of its port. If the listener still has the withdrawn certificate after a short time, because AWS
+// refuses the desired certificate or does not import it, the listener is deleted. Without the deletion, the withdrawn
+// certificate would stay in use as long as the desired certificate cannot be set.
 
 // certificateWaitPrefix begins the keys of waits for the replacement of a withdrawn certificate.
 const certificateWaitPrefix = "withdrawn certificate of port "
@@ -34,7 +35,7 @@ func certificateReplacements(want model.Stack, have observed.Stack, opt plan.Opt
 	want, _ = withoutDepartedMembers(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	out := map[int32]authority.Replacement{}
-	desired := map[int32]resolved.Certificates{} // a held stack has none, but its waits continue
+	desired := map[int32]resolved.Certificates{} // empty if the stack is held; its waits continue
 	for _, l := range r.lb.Listeners {
 		desired[l.Desired.Port] = l.Certs
 	}
@@ -43,7 +44,7 @@ func certificateReplacements(want model.Stack, have observed.Stack, opt plan.Opt
 		_, gone := withdrawn.Certificates[model.ListenerCertificate{Port: port, ARN: certs.Default}]
 		_, waits := memory.WaitedTimes[certificateWaitKey(port)]
 		if closed && !gone && (certs.Default != "" || certs.ImportPending) ||
-			!closed && waits { // another certificate was added, but not set
+			!closed && waits { // another certificate was added, but is not the default certificate yet
 			out[port] = authority.Replacement{ARN: certs.Default, IsOverdue: r.certificateWait(port).For == ""}
 		}
 	}
