@@ -64,8 +64,8 @@ func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string
 	return equal.SortedUnique(out)
 }
 
-// assignReplacements chooses the attached certificate that each claim replaces. all has the certificates that members
-// request. It returns the certificates that are omitted, because they can replace no attached certificate.
+// assignReplacements chooses the attached certificate that each claim replaces, and returns the certificates that are
+// omitted, because they can replace no attached certificate. all has the certificates that members request.
 func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {
@@ -96,7 +96,7 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 			return o.member.Namespace == c.member.Namespace && cc.coversAny(arn, o.hosts)
 		})
 	}
-	reserved := func(c *certificateClaim, arn string) bool { // another namespace that has a claim requested the attached certificate
+	reserved := func(c *certificateClaim, arn string) bool { // the namespace that requested the attached certificate has a claim itself
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
 			return o.replacedARN == "" && o.member.Namespace == owners[arn]
 		})
@@ -140,15 +140,15 @@ func (cc *Chooser) assignReplacements(t *certificateClaims, out *resolved.Certif
 		case c.replacedARN != "":
 		case c.refusedByQuota:
 			out.BlockedMembers = append(out.BlockedMembers, c.member)
-		default: // AWS has not refused the certificate: it is attached without a replacement
+		default: // AWS has not refused the certificate: it is attached and replaces no other certificate
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 		}
 	}
 	return left
 }
 
-// previousNamespace returns the namespace that requested an attached certificate. This is the namespace of its Secret, or
-// the only namespace with rules for hosts of the certificate. It returns "" if the namespace is not known.
+// previousNamespace returns the namespace that requested an attached certificate. The result is the namespace of the Secret
+// of the certificate, or the only namespace with rules for hosts of the certificate; "" if the namespace is not known.
 func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 	if i := slices.IndexFunc(cc.Have.Facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn }); i >= 0 {
 		if namespace, imported := naming.NamespaceOfImport(cc.Have.Facts.OwnCertificates[i].ResourceID); imported {
@@ -178,8 +178,8 @@ func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 	return ""
 }
 
-// isReplaceable reports whether an attached certificate can be removed, because the certificates in asked cover all hosts
-// of it that held members or claims without a replacement need. The last certificate in asked is the replacement.
+// isReplaceable reports whether an attached certificate can be removed, because the certificates in asked cover all of its
+// hosts that held members need, or members whose claim has no replacement. The last certificate in asked is the replacement.
 func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
 	out.BlockedMembers = slices.Clone(out.BlockedMembers)
 	for _, c := range t.claims {
@@ -190,7 +190,7 @@ func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates
 	return !slices.Contains(cc.certificatesToKeep(t.listener, t.live, out, asked), arn)
 }
 
-// coversAny reports whether a certificate is known to cover at least one of the hosts.
+// coversAny reports whether a certificate covers at least one of the hosts; false if its domains are not known.
 func (cc *Chooser) coversAny(arn string, hosts []string) bool {
 	i := slices.IndexFunc(cc.Have.Facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 	return i >= 0 && slices.ContainsFunc(hosts, func(h string) bool { return covers(cc.Have.Facts.Certificates[i], h) })

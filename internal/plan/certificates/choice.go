@@ -23,14 +23,14 @@ type Chooser struct {
 }
 
 // Resolve chooses the certificates of a listener. The default certificate is the first certificate of a member (see
-// defaultCertificate). It is also added to the certificate list: AWS chooses between it and certificates with other key
-// types only if it is in the list. An attached certificate for hosts of held members is retained unless another certificate
-// covers these hosts.
+// defaultCertificate). The default certificate is also added to the certificate list, because AWS chooses by key type only
+// among the certificates in the list. An attached certificate for hosts of held members is retained unless another
+// certificate covers these hosts.
 func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.Certificates {
 	var out resolved.Certificates
 	var all []string
-	var choices [][]string   // of each member, in the order of the members
-	var lacking finding.List // findings about missing certificates; the effect is added to their messages at the end
+	var choices [][]string   // certificates of each member, in the order of the members
+	var lacking finding.List // findings about missing certificates; the effect on the member is added to their messages at the end
 	claims := certificateClaims{listener: l, live: live, shares: plan.Shares{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.ReadFault(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
@@ -164,8 +164,8 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 	return out
 }
 
-// MissingCertificateText returns, as the end of a message, the effect on a member whose certificate for a listener was not
-// found. made is set if the listener has another certificate.
+// MissingCertificateText returns the end of a message about a certificate that was not found: the effect on the member of
+// the listener. made is set if the listener has another certificate.
 func MissingCertificateText(l model.Listener, live *observed.Listener, made bool) string {
 	switch {
 	case live != nil:
@@ -177,8 +177,8 @@ func MissingCertificateText(l model.Listener, live *observed.Listener, made bool
 }
 
 // defaultCertificate returns the certificate for clients that send no server name. If a member requests the current default
-// certificate, the result is the first certificate of this member. Therefore a new member does not present its certificate
-// to the clients of other members. If no member requests the current default certificate, the result is first.
+// certificate, the result is the first certificate of this member, so that a new member does not present its certificate to
+// the clients of other members. If no member requests the current default certificate, the result is the parameter first.
 func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
 	if live == nil || live.Certificate == "" {
 		return first
@@ -233,8 +233,8 @@ func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener,
 	return kept
 }
 
-// hostsOfHeldMembers returns the hosts of held members and of retained observed rules on a listener. It contains "" for a
-// rule without a host.
+// hostsOfHeldMembers returns the hosts of held members and of retained observed rules on a listener. The result contains ""
+// for a rule without a host.
 func (cc *Chooser) hostsOfHeldMembers(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
 	held := map[finding.Ref]bool{}
 	for _, ref := range blocked {
@@ -293,14 +293,14 @@ func (cc *Chooser) isCertificateMissing(arn string, live *observed.Listener) boo
 	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 }
 
-// requestCertificates asks for the certificates in ACM, unless they are known or cannot be read.
+// requestCertificates adds the question for the certificates in ACM, unless the certificates are known or cannot be read.
 func (cc *Chooser) requestCertificates() {
 	if !cc.Have.Facts.CertificatesAsked && cc.ReadFault(model.AskCertificates{}) == nil {
 		cc.Ask(model.AskCertificates{})
 	}
 }
 
-// CertificateSourceText returns, as a part of a fix, the setting with which users specify a certificate.
+// CertificateSourceText returns a part of the fix of a finding: the setting with which users specify a certificate.
 func CertificateSourceText(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
 	way, kind := "set the "+name+" annotation", "ingress"

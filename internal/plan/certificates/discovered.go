@@ -19,7 +19,8 @@ type certificateDiscovery struct {
 	// notOwned are attached certificates that cover a host of the member, but must not be presented for this host any more.
 	notOwned []string
 	sources  []resolved.CertificateSource
-	// unavailable is the reason why it is not known whether a certificate may be used; nil if this is known for all.
+	// unavailable is the reason why it is not known whether a certificate may be used; nil if this is known for all
+	// certificates.
 	unavailable *observed.Fault
 }
 
@@ -66,23 +67,23 @@ const (
 
 // decideCertificateRight decides whether a certificate may be presented for a host of a member.
 //
-// An imported certificate comes from a Secret, for the stack whose members name this Secret. Discovery does not find it:
-// another stack must not use the certificate, and the stack of the Secret uses it without discovery as long as a member
-// names the Secret. The private key belongs to the namespace of the Secret. A listener of another namespace may have the
-// certificate, because an earlier version did not distinguish namespaces. In this case, the certificate is removed at once.
-// For a member in the namespace of the Secret, the certificate is retained with a finding, because the member could name the
-// Secret as well.
+// An imported certificate comes from a Secret, and was imported for the stack whose members reference this Secret. Discovery
+// does not find it: another stack must not use the certificate, and its own stack uses it without discovery as long as a
+// member references the Secret. The private key belongs to the namespace of the Secret. A listener of another namespace may
+// have the certificate, because an earlier version did not distinguish namespaces. In this case, the certificate is removed
+// at once. For a member in the namespace of the Secret, the certificate is retained with a finding, because the member could
+// reference the Secret itself.
 //
-// A certificate that was requested from ACM is excluded if Options.SkipManagedCertificates is set. Discovery for Gateways
-// does not depend on this feature gate and does not exclude it. If the option is not set, the tags of certificates that ACM
-// issued are not read, because the controller may lack the permission.
+// If Options.SkipManagedCertificates is set, discovery excludes certificates that a controller has requested from ACM.
+// Discovery for Gateways never excludes them. If the option is not set, the tags of certificates that ACM issued are not
+// read, because the controller may lack the permission.
 func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
 	attached := live.HasCertificate(c.ARN)
 	owner := c.Owner
 	if owner == nil && c.Imported {
 		var unavailable *observed.Fault
 		if owner, unavailable = cc.certificateOwner(c.ARN); owner == nil && !attached {
-			return notCandidate, unavailable // an owner that is unavailable is read again later
+			return notCandidate, unavailable // if the owner could not be read, a later run reads it again
 		}
 	}
 	if owner == nil || !owner.Managed {
@@ -116,9 +117,9 @@ func (cc *Chooser) decideCertificateRight(c observed.Certificate, member finding
 	return noLongerServes, nil
 }
 
-// certificateOwner returns the stack for which a certificate was imported. It returns nil if this is not known yet, with the
-// fault if AWS does not answer. A controller that may not read tags has never imported certificates. Therefore access denied
-// means that the certificate was imported for no stack.
+// certificateOwner returns the stack for which a certificate was imported. It returns nil if the stack is not known yet,
+// together with the fault if AWS could not be read. A controller that may not read tags has never imported certificates.
+// Therefore access denied means that the certificate was imported for no stack.
 func (cc *Chooser) certificateOwner(arn string) (*observed.CertificateOwner, *observed.Fault) {
 	if owner, known := cc.Have.Facts.CertificateOwners[arn]; known {
 		return &owner, nil

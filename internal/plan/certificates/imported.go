@@ -107,9 +107,9 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// namesServedByOthers returns the names in the certificate of a Secret that cover hosts of rules of other namespaces, if
-// the namespaces that use the Secret have no rules for these hosts. Only rules that exist in AWS count. AWS chooses among
-// the certificates of a listener by host. Therefore such a certificate could be presented to the clients of other
+// namesServedByOthers returns the names in the certificate of a Secret that cover hosts of rules of other namespaces, if the
+// namespaces that use the Secret have no rules for these hosts. Only rules that exist in AWS are considered. AWS chooses
+// among the certificates of a listener by host. Therefore the certificate could be presented to the clients of other
 // namespaces. The ages of the objects are not compared, because an older object may join the stack later. For a Gateway, no
 // names are returned, because the owner of a Gateway decides about its hosts.
 func namesServedByOthers(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
@@ -145,8 +145,8 @@ func namesServedByOthers(tg *owners.TargetGroups, w *model.CertificateImport) (o
 }
 
 // firstNewClaim returns the first claimed name that no imported certificate of the Secret has; nil if there is none. A
-// claimed name covers a host of another object. Names in an imported certificate are accepted. Otherwise, an older object
-// that is added later would prevent the renewal.
+// claimed name covers a host of another object. Claimed names in an imported certificate are accepted. If they were not, an
+// older object that is added later would prevent the renewal.
 func firstNewClaim(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
 	for i, n := range claimed {
 		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.ImportedIdentity.Names, n.Name) }) {
@@ -206,7 +206,7 @@ func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity 
 	return live[0].ImportedIdentity
 }
 
-// interimCertificateText returns, as a part of a message, which certificate is used until the new certificate is imported.
+// interimCertificateText returns a part of a message: which certificate is used until the new certificate is imported.
 func interimCertificateText(live []observed.OwnCertificate) string {
 	switch serves := servingIdentity(live); {
 	case serves == nil:

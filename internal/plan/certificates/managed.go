@@ -24,7 +24,7 @@ type Managed struct {
 	// its default certificate is the first certificate that a member requests.
 	importingIDs   map[string]bool
 	keptARNs       map[string]bool // ARNs of certificates that must not be deleted
-	importCounts   map[string]int  // numbers of certificates that this plan adds to the quota of imports, by namespace of the Secret
+	importCounts   map[string]int  // numbers of certificates that this plan imports, by namespace of the Secret; they count in the import quota
 	plannedSteps   []plan.Step     // steps that Resolve has planned
 	plannedRecords map[string]bool // names of DNS records that the plan creates or deletes
 }
@@ -63,8 +63,8 @@ func (m *Managed) AddPlannedSteps() {
 	}
 }
 
-// requestManagedFacts asks for the managed certificates in ACM, unless an earlier question was not answered. It reports
-// whether they are known.
+// requestManagedFacts reports whether the managed certificates in ACM are known. If they are not, it adds the question for
+// them, unless they could not be read.
 func (m *Managed) requestManagedFacts() bool {
 	if m.Have.Facts.OwnCertificatesAsked {
 		return true
@@ -140,7 +140,8 @@ func (m *Managed) awaitCertificate(w model.ManagedCertificate, a plan.Address, w
 	m.TrailingSteps = append(m.TrailingSteps, s)
 }
 
-// issueRank returns the order of certificates for the same hosts: issued certificates come first, then those in validation.
+// issueRank returns the rank of a certificate among those for the same hosts: issued certificates come first, then those in
+// validation.
 func issueRank(c observed.OwnCertificate) int {
 	switch c.Status {
 	case observed.CertificateIssued:

@@ -147,7 +147,7 @@ func (m *Managed) planValidationRecords(w model.ManagedCertificate, c observed.O
 
 const manualRecordsFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
 
-// manualRecordsText returns, as a part of a message, why a user must create the records.
+// manualRecordsText returns a part of a message: why a user must create the records.
 func manualRecordsText(f *observed.Fault) string {
 	return "for DNS records that the controller cannot create (" + f.Message + ")"
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// RemoveUnused plans to delete the managed certificates that no listener of the stack uses. A certificate that something else
-// uses is not deleted, see usageWait.
+// RemoveUnused plans to delete the managed certificates that no listener of the stack uses. A certificate that ACM reports
+// as in use is not deleted, see usageWait.
 func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepID) {
 	if !m.Opt.ManagesCertificates() || m.Want.Held.Certificates {
 		return
@@ -51,7 +51,7 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 			m.Add(s)
 			continue
 		}
-		wait := m.usageWait(c) // before the facts are asked for, so that a failed read does not make the wait begin again
+		wait := m.usageWait(c) // called before requestDeletionFacts, so that a failed read does not make the wait begin again
 		if !m.requestDeletionFacts(c) {
 			continue
 		}
@@ -79,9 +79,9 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 	}
 }
 
-// requestDeletionFacts asks for the facts on which the deletion of a certificate depends. It reports whether all of them
-// are known. A certificate without validation records can be deleted even if it could not be read whether something uses
-// the certificate, because ACM does not delete a certificate in use.
+// requestDeletionFacts reports whether all facts are known on which the deletion of a certificate depends, and adds
+// questions for missing facts. A certificate without validation records can be deleted even if its use could not be read,
+// because ACM does not delete a certificate in use.
 func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 	facts := &m.Have.Facts
 	if q := (model.AskValidation{ARN: c.ARN}); !c.Public {
@@ -117,26 +117,27 @@ func (m *Managed) requestDeletionFacts(c observed.OwnCertificate) bool {
 // releaseText describes the condition that the deletion of a certificate waits for (plan.Wait.For).
 const releaseText = "ACM to report that nothing uses it"
 
-// detachmentWait returns the wait before a certificate that a load balancer of the stack has is deleted. It has no deadline.
-// Usually, earlier steps of the plan remove the certificate or delete the load balancer, and the next run finds it detached.
-// But a previous load balancer has its certificates until it is deleted, and then checks at short intervals are of no use.
+// detachmentWait returns the wait before the deletion of a certificate that is attached to a load balancer of the stack. The
+// wait has no deadline. Usually, earlier steps of the plan remove the certificate or delete the load balancer, and the next
+// run finds the certificate detached. But a previous load balancer has its certificates until it is deleted. Therefore the
+// interval of the checks becomes long.
 func (m *Managed) detachmentWait(c observed.OwnCertificate) plan.Wait {
 	w := m.NewWait("attached "+c.ARN, releaseText, durations.LongestWait)
 	switch {
 	case w.For != "":
 		return plan.Wait{For: releaseText, RetryAfter: durations.FirstBackOff}
-	case m.Want.IsEmpty(): // the finalizers of all members wait
+	case m.Want.IsEmpty(): // the finalizers of all members wait for the deletion, so that the interval is shorter
 		return plan.Wait{For: releaseText, RetryAfter: durations.LastPoll}
 	}
 	return plan.Wait{For: releaseText, RetryAfter: durations.LongestBackOff}
 }
 
-// usageWait returns the wait before a certificate that ACM reports as in use is deleted. If something that does not belong
-// to the stack has been using it for too long, the result is the zero Wait, and the certificate is not deleted. Any
+// usageWait returns the wait before the deletion of a certificate that ACM reports as in use by a resource outside of the
+// stack. If this use lasts longer than the deadline, the result is the zero Wait, and the certificate is not deleted. Any
 // namespace can use the certificates of the account, by ARN or for the hostname of a Gateway. Therefore the finalizers of
-// the members must not wait for the end of this use. The validation records stay as well, because ACM needs them to renew
-// the certificate, and because a member may request the certificate again. A later run of the stack deletes both. If the
-// stack does not exist any more, the certificate is an orphan.
+// the members must not wait for the end of this use. The validation records are also retained, because ACM needs them to
+// renew the certificate, and because a member may request the certificate again. A later run of the stack deletes the
+// certificate and its records. If the stack does not exist any more, the certificate is an orphan.
 func (m *Managed) usageWait(c observed.OwnCertificate) plan.Wait {
 	w := m.NewWait(usageKey(c), releaseText, durations.LongestWait)
 	if w.For != "" {
@@ -148,10 +149,11 @@ func (m *Managed) usageWait(c observed.OwnCertificate) plan.Wait {
 // usageKey returns the key of the wait until nothing uses a certificate.
 func usageKey(c observed.OwnCertificate) string { return "unused " + c.ARN }
 
-// reportInUse reports that something else uses a certificate, after it has done so for the settle window. The finding is
-// reported already during the wait, because afterwards a member that is deleted does not exist any more. The owners of the
-// certificate get its ARN. If the stack is empty, the other members wait too, and they get the finding without the ARN, which
-// is not their concern. Otherwise, if the owners have left, the first member gets it.
+// reportInUse reports that a resource outside of the stack uses a certificate, if it has used the certificate longer than
+// the settle window. The finding is reported during the wait, because a member that is being deleted may not exist
+// afterwards. Only the owners of the certificate get its ARN. If the stack is empty, the other members wait for the deletion
+// as well and get the finding without the ARN. If the stack has members but the certificate has no owner, the first member
+// gets the finding without the ARN.
 func (m *Managed) reportInUse(c observed.OwnCertificate, wait plan.Wait) {
 	if m.Memory.WaitedTimes[usageKey(c)] < durations.SettleWindow {
 		return
@@ -241,7 +243,7 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 }
 
 // removeRecords plans to delete the validation records of a certificate that no other certificate needs. It returns these
-// steps. If the controller has no permission to delete the records, they remain. This has no effect on traffic.
+// steps. If the controller has no permission to delete the records, they remain, which has no effect on traffic.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
 	zones := m.Have.Facts.HostedZones
 	if !c.Public || zones.Fault != nil {

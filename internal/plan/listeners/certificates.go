@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// addCertificates plans to add missing certificates to the certificate list of the listener. It returns the steps, on which
-// other steps depend. Certificates that replace others are added later.
+// addCertificates plans to add missing certificates to the certificate list of the listener. It returns the steps.
+// Certificates that replace others are added by removeCertificates.
 func (p *listenerPlanner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
 	if p.listener.Desired.TLS == nil || p.listener.Certs.AttachedUnavailable {
 		return nil
@@ -36,9 +36,9 @@ func (p *listenerPlanner) addCertificate(what string, a plan.Address, arn, why s
 	})
 }
 
-// removeCertificates plans to remove certificates from the certificate list, after others are added. The observed default
-// certificate is removed from the list only after another certificate has become the default. A certificate that replaces a
-// removed certificate is added after the removal.
+// removeCertificates plans to remove certificates from the certificate list, after the steps in after, which add new
+// certificates. The observed default certificate is removed from the list only after another certificate has become the
+// default. A certificate that replaces a removed certificate is added after the removal.
 func (p *listenerPlanner) removeCertificates(a plan.Address, after []plan.StepID) {
 	if p.listener.Desired.TLS == nil || p.listener.Live == nil || p.listener.Certs.AttachedUnavailable {
 		return

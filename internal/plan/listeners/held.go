@@ -40,10 +40,10 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	l.Rules = rest
 }
 
-// holdRules chooses the observed rule that each held rule keeps. A held rule without one becomes a placeholder, or is
-// omitted if AWS has refused it. AWS does not show which desired rule an observed rule belongs to. Therefore observed rules
-// with the same conditions are chosen first, and then those with the same hosts and paths. The result has, by ARN, the
-// observed rules that held rules keep or that belong to accepted rules.
+// holdRules chooses the observed rule that each held rule keeps. A held rule without an observed rule becomes a placeholder,
+// which answers 503, or is omitted if AWS has refused the rule. AWS does not show which desired rule an observed rule
+// belongs to. Therefore observed rules with the same conditions are chosen first, and then those with the same hosts and
+// paths. The keys of the result are the ARNs of observed rules that held rules keep or that belong to accepted rules.
 func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if !l.HasHeldRule() && len(lr.Want.Held.Members) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if l.Live != nil {
 		live = l.Live.Rules
 	}
-	// byKey groups by key the observed rules that fit and are not taken yet.
+	// byKey returns, by key, the observed rules for which fits returns true and that no other rule has.
 	byKey := func(key func(r *observed.Rule) string, fits func(r *observed.Rule) bool) map[string][]*observed.Rule {
 		out := map[string][]*observed.Rule{}
 		for j := range live {
@@ -100,13 +100,13 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	return taken
 }
 
-// isPlaceholder reports whether an observed rule is the placeholder of a held rule, which answers 503. A held rule keeps
-// such a rule only if there is no other observed rule that it can keep.
+// isPlaceholder reports whether an observed rule is the placeholder of a held rule, which answers 503. A held rule keeps a
+// placeholder only if it can keep no other observed rule.
 func isPlaceholder(r *observed.Rule) bool {
 	return len(r.Transforms) == 0 && plan.IsHeldResponse(r.Actions)
 }
 
-// liveRulesOfAccepted returns, by ARN, the observed rules that belong to accepted rules, because they have the same
+// liveRulesOfAccepted returns the ARNs of the observed rules that belong to accepted rules, because they have the same
 // conditions. If AWS refuses to create or change a rule with these conditions, an observed rule belongs to the accepted rule
 // only if it is as desired, or is being changed to the desired state.
 func (lr *Resolver) liveRulesOfAccepted(l *resolved.Listener) map[string]bool {

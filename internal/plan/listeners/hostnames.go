@@ -23,7 +23,7 @@ func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
 	return out
 }
 
-// AnsweredHostnames has the hostnames for which the rules that were added answer all requests.
+// AnsweredHostnames is a set of hostnames for which the rules given to Add answer all requests.
 type AnsweredHostnames map[string]bool
 
 // Add adds the conditions of the next rule in the order of precedence.
@@ -35,7 +35,7 @@ func (a AnsweredHostnames) Add(conditions []model.Condition) {
 	}
 }
 
-// Has reports whether the added rules answer all requests for a foreign hostname.
+// Has reports whether the rules given to Add answer all requests for a hostname.
 func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	for _, host := range (model.Rule{Conditions: []model.Condition{h.Host}}).Hosts() {
 		if !a[host] {
@@ -45,8 +45,8 @@ func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	return true
 }
 
-// RefusesForeignHostnames reports whether an observed rule returns an error for a foreign hostname: a rule with lower
-// precedence matches this hostname, although its member may not use it. foreign is the result of ForeignHostnames.
+// RefusesForeignHostnames reports whether an observed rule returns an error for a hostname that another rule of the listener
+// matches, although the member of the other rule may not use this hostname. foreign is the result of ForeignHostnames.
 func RefusesForeignHostnames(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
 	refused := AnsweredHostnames{}
 	if refused.Add(rule.Conditions); !plan.IsErrorResponse(rule.Actions) {
@@ -69,8 +69,8 @@ func NotFoundRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 }
 
 // refuseHostnames inserts a NotFoundRule before each held rule that needs one. Translation adds such rules only for objects
-// that it can translate. A held rule may match more hostnames: its object may have lost the hostname, or may be too large to
-// be translated.
+// that it can translate. A held rule may match other hostnames: its object may have lost the right to a hostname, or may be
+// too large to be translated.
 func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 	if len(lr.foreignHostnames) == 0 {
 		return

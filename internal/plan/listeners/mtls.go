@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// resolveMutualAuth finds the ARN of the trust store that is given by name. While it is unknown, a listener that verifies
-// clients keeps its trust store. No listener is created, because it would admit every client. An existing listener that does
-// not verify clients is retained. The rules of the members that request the verification are then held, and these members
-// are returned.
+// resolveMutualAuth finds the ARN of the trust store that is given by name. While the ARN is unknown, a listener that
+// verifies clients keeps its trust store. A new listener is not created, because it would admit every client. An existing
+// listener that does not verify clients is retained. The rules of the members that request the verification are then held,
+// and these members are returned.
 func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.Ref) {
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {

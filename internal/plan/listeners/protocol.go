@@ -20,8 +20,8 @@ func (p *listenerPlanner) alpnToSet() string {
 }
 
 // changeBeforeRules plans the changes of an existing listener that come before the changes of its certificates and rules. A
-// listener of a network load balancer has no rules. One call makes all of its changes: if its protocol changes, it needs
-// other target groups, which must change in the same call.
+// listener of a network load balancer has no rules, and one call makes all of its changes. If its protocol changes, its
+// target groups must change in the same call.
 func (p *listenerPlanner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	switch {
 	case p.listener.IsNetwork():
@@ -34,8 +34,8 @@ func (p *listenerPlanner) changeBeforeRules(settings plan.ListenerSettings, afte
 }
 
 // changeToHTTPSFirst decides whether an HTTP listener becomes an HTTPS listener before its other changes. Only HTTPS
-// listeners can have a certificate list and authentication actions. In this case, the other changes are resolved as if the
-// existing listener were an HTTPS listener already.
+// listeners can have a certificate list and authentication actions. If the protocol changes first, the other changes are
+// resolved as if the existing listener were an HTTPS listener already.
 func (p *listenerPlanner) changeToHTTPSFirst() {
 	settings := p.desiredSettings()
 	if p.listener.IsNetwork() || p.listener.Desired.TLS == nil || p.listener.Live.Protocol == settings.Protocol {
@@ -79,8 +79,8 @@ func (p *listenerPlanner) changeProtocol(from string, settings plan.ListenerSett
 	})
 }
 
-// changeProtocolWhenReady plans to change the protocol and the target groups of a listener in one call, when the new target
-// groups have registered targets (wait).
+// changeProtocolWhenReady plans to change the protocol and the target groups of a listener in one call. wait is the wait
+// until the new target groups have registered targets.
 func (p *listenerPlanner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.listener.Address()
 	p.ReportTargetWait(p.listener.Desired.DefaultOf, p.listener.Desired.Members, fmt.Sprintf("the protocol of port %d", p.listener.Desired.Port), wait, true)

@@ -72,7 +72,7 @@ func StopDanglingRedirects(listeners []resolved.Listener) {
 	}
 }
 
-// reportMissingCertificate reports a TLS listener for which no certificate is set and none can be found. It reports nothing
+// reportMissingCertificate reports a TLS listener for which no certificate is set and none can be found. It adds no finding
 // if a member already has a finding, or if facts were not read yet.
 func (lr *Resolver) reportMissingCertificate(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
 	if len(blocked) > 0 || len(lr.Plan.Questions) > 0 || len(w.Members) == 0 {
@@ -134,9 +134,9 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	}
 }
 
-// reportMissingTargetGroups reports each target group of the actions that does not exist or belongs to another namespace. It
-// returns whether there is one. A target group that is given by ARN is assumed to exist unless AWS reports that it does not
-// exist.
+// reportMissingTargetGroups reports each target group of the actions that does not exist or belongs to another namespace.
+// The result is true if it reports at least one target group. A target group that is given by ARN is assumed to exist unless
+// AWS reports that it does not exist.
 func (lr *Resolver) reportMissingTargetGroups(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, g := range model.ForwardedTargetGroups(actions) {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// Planner plans the listeners of load balancers: it creates and changes desired listeners, and deletes all others.
+// Planner plans the listeners of load balancers: it creates and changes desired listeners, and deletes all other listeners.
 type Planner struct {
 	*draft.Draft
 	main          *resolved.LoadBalancer // the load balancer of the stack
@@ -23,7 +23,7 @@ type Planner struct {
 	finalizers    *draft.Finalizers
 	albTargets    *targetgroups.ALBTargetPlanner
 	conditionKeys owners.ConditionKeys
-	planners      map[*resolved.Listener]*listenerPlanner // by listener; only for listeners that are created or changed; set by Resolve
+	planners      map[*resolved.Listener]*listenerPlanner // planners of the listeners that are created or changed; set by Resolve
 }
 
 // NewPlanner returns the planner of the listeners of a stack. main is the load balancer of the stack, not its frontend NLB.
@@ -80,8 +80,8 @@ func (s *Planner) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened ma
 	return targeted
 }
 
-// deleteSurplusListeners plans to delete the listeners that no object requests. It does not delete the listeners of an ALB
-// that are targets of a target group. It returns these, because they must be deleted later.
+// deleteSurplusListeners plans to delete the listeners that no object requests. It does not delete listeners of an ALB that
+// are targets of a target group. It returns these listeners, because they must be deleted later.
 func (s *Planner) deleteSurplusListeners(lb *resolved.LoadBalancer, after []plan.StepID) (targeted []observed.Listener) {
 	if lb.Live == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // orderByShare sorts the steps that create listeners, certificates and rules by the shares of namespaces in the quotas. It
-// sorts only the steps from the index from on.
+// sorts only the steps whose index in the plan is at least from.
 func (s *Planner) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.OrderStepsByShare(s.listenerShares(lb), from, func(step plan.Step) []string {
 		do, creates := step.Do.(plan.CreateListener)

@@ -43,8 +43,8 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 	}
 }
 
-// redirectPort returns the HTTPS port to which the actions redirect all requests of a listener; 0 if they are not such a
-// redirect.
+// redirectPort returns the HTTPS port to which the actions redirect all requests of a listener; 0 if they do not redirect
+// all requests to HTTPS.
 func redirectPort(actions []model.Action) int32 {
 	if len(actions) != 1 {
 		return 0
@@ -84,7 +84,7 @@ func (p *listenerPlanner) resolve() {
 	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.conditionKeys, p.listener)
 }
 
-// desiredSettings returns the desired settings of the listener. All decisions must be made before.
+// desiredSettings returns the desired settings of the listener. It must be called after resolve has made all decisions.
 func (p *listenerPlanner) desiredSettings() plan.ListenerSettings {
 	out := plan.ListenerSettings{Port: p.listener.Desired.Port, Protocol: p.listener.Desired.Protocol(), Default: p.listener.DefaultActions}
 	if t := p.listener.Desired.TLS; t != nil {
@@ -106,8 +106,8 @@ func (p *listenerPlanner) plan(lb []plan.StepID, opened map[int32]plan.StepID, g
 	if p.removesTLSLast {
 		settings = plan.LiveListenerSettings(p.listener.Live, settings.Default)
 	}
-	// The rules of a new listener are created one by one. If the load balancer already has clients, the default action answers
-	// 503 until all rules exist. Otherwise the default backend would get requests that a later rule matches.
+	// The rules of a new listener are created one by one. If the load balancer already has clients, the default action
+	// answers 503 until all rules exist. Without this, the default backend would get requests that a later rule matches.
 	hidesDefault := p.listener.LB.Live != nil && p.listener.Live == nil && len(p.listener.Rules) > 0 && equal.ForwardOf(p.listener.DefaultActions) != nil
 	if p.listener.Live == nil {
 		first := settings
@@ -194,8 +194,8 @@ func (p *listenerPlanner) defaultActionDiffers(as []model.Action) bool {
 	return !equal.SameActions(as, p.listener.Live.Default, p.TargetGroupARN) || p.SecretDiffers(p.listener.Live.ARN, as)
 }
 
-// modifyListener plans to change the settings of an existing listener. It returns those steps that change which target
-// groups get requests. The steps of rules depend on these.
+// modifyListener plans to change the settings of an existing listener. It returns the steps that change which target groups
+// get requests. The steps of rules depend on them.
 func (p *listenerPlanner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	live := p.listener.Live
 	var changes []plan.Change

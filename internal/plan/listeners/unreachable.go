@@ -8,7 +8,7 @@ import (
 )
 
 // reportUnreachableRules reports each rule of a listener that gets no requests, because earlier rules match all its
-// requests. A held rule counts as an earlier rule, because it answers requests too, but is not reported itself.
+// requests. A held rule counts as an earlier rule, because it answers requests. Held rules are not reported.
 func (lr *Resolver) reportUnreachableRules(l *resolved.Listener) {
 	all := make([]model.Rule, 0, len(l.Rules))
 	for _, p := range l.Rules {
