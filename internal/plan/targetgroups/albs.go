@@ -65,8 +65,8 @@ func (at *ALBTargetPlanner) Deregister(group string, t observed.Target, after []
 }
 
 // Register plans to register the ALB of the stack, or the ALB of another stack that group names, as the only target of a
-// target group, and to deregister the current targets before. It returns the steps; none if the ALB is registered already, or
-// if the targets are not known. arn is the ARN of the target group; empty if this plan creates it. alb is the ARN of the ALB;
+// target group. It first deregisters all other targets. It returns the steps; none if the ALB is registered already, or if
+// the targets are not known. arn is the ARN of the target group; empty if this plan creates it. alb is the ARN of the ALB;
 // empty if this plan creates it.
 func (at *ALBTargetPlanner) Register(group model.TargetGroup, arn, alb string, after []plan.StepID, members []finding.Ref) []plan.StepID {
 	if arn != "" {
@@ -110,8 +110,8 @@ func (at *ALBTargetPlanner) DeregisterFromAllTargetGroups(lb string, after []pla
 	return out
 }
 
-// canKeepALBTargetGroup reports whether an existing target group of type alb can be kept for a desired one. This is the
-// case if it or its target has the desired port, or if its targets are not known.
+// canKeepALBTargetGroup reports whether an existing target group of type alb can be kept for a desired one: the target group
+// or its target has the desired port, or its targets are not known.
 func (at *ALBTargetPlanner) canKeepALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// planBinding plans the TargetGroupBinding of a target group, and returns the step if there is one.
+// planBinding plans to create or change the TargetGroupBinding of a target group, and returns the step; none if nothing
+// changes.
 func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.StepID {
 	if w.Binding == nil {
 		return nil

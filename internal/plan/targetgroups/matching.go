@@ -13,7 +13,7 @@ import (
 )
 
 // hasDesiredImmutableHealthCheck reports whether an existing target group of a network load balancer has the desired values
-// of the health check settings that AWS could not change in the past.
+// of the health check settings that earlier versions of the AWS API could not change.
 func hasDesiredImmutableHealthCheck(w model.TargetGroup, h observed.TargetGroup) bool {
 	switch w.Protocol {
 	case "HTTP", "HTTPS":
@@ -26,8 +26,8 @@ func hasDesiredImmutableHealthCheck(w model.TargetGroup, h observed.TargetGroup)
 
 // MatchTargetGroups decides which existing target group is kept for each desired one. It compares names before resource IDs.
 // Two desired target groups may have the same ID at different times, so that the ID alone may find the target group of
-// another Service. A name contains a hash of the properties of a target group, but is of no use if no desired target group
-// has this name.
+// another Service. A name contains a hash of the properties of a target group. IDs are compared for target groups whose name
+// no desired target group has.
 func (gp *Planner) MatchTargetGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
@@ -98,15 +98,15 @@ func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept ma
 	return live, kept
 }
 
-// freeTargetGroupName returns the name for a new target group. It is an alternative of the desired name if another target
-// group already has the desired name.
+// freeTargetGroupName returns the name for a new target group. If another target group already has the desired name, the
+// result is an alternative name.
 func (gp *Planner) freeTargetGroupName(w model.TargetGroup) string {
 	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.liveNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 
-// servesOtherService reports whether an existing target group has the targets of another Service than the desired one. Rules
-// may still forward to it, so that it cannot be reused. A target group without a binding and a load balancer is being
-// deleted, and may have belonged to another Service.
+// servesOtherService reports whether an existing target group has the targets of another Service than the desired target
+// group. Rules may still forward to it, so that it cannot be reused. A target group without a binding and a load balancer is
+// being deleted, and may have belonged to another Service.
 func (gp *Planner) servesOtherService(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Binding == nil {
 		return false

@@ -13,8 +13,8 @@ import (
 )
 
 // NetworkingRules returns the desired rules of a binding for the security groups of nodes and pods, with the address ranges
-// of the subnets of the load balancer and of the VPC; false as long as these are not known. It leaves out optional rules if
-// the existing binding has exactly the others.
+// of the subnets of the load balancer and of the VPC; false as long as these ranges are not known. It leaves out optional
+// rules if the existing binding has exactly the required rules.
 func (gp *Planner) NetworkingRules(w model.TargetGroup) ([]model.BindingRule, bool) {
 	var out, required []model.BindingRule
 	for _, r := range w.Binding.Networking {
@@ -69,7 +69,7 @@ func (gp *Planner) areRulesEqual(desired []model.BindingRule, live []observed.Bi
 	})
 }
 
-// peerRanges returns the IPv4 and IPv6 ranges of a peer that stands for the VPC or for the subnets of the load balancer.
+// peerRanges returns the IPv4 and IPv6 ranges of a peer, which are those of the VPC or of the subnets of the load balancer.
 func (gp *Planner) peerRanges(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
 		if f := gp.ReadFault(model.AskVPC{}); f != nil {

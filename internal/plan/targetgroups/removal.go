@@ -20,9 +20,10 @@ type removalPlanner struct {
 	*draft.Usage
 }
 
-// RemoveSurplus plans to delete the bindings and target groups that nothing uses. The binding is deleted first. Its
-// finalizer makes a run of the binding deregister the targets. The target group is deleted when the targets have drained.
-// Each deletion depends only on the steps that remove what forwards to that target group.
+// RemoveSurplus plans to delete the bindings and target groups that nothing uses. The binding is deleted first. Because of
+// its finalizer, a run of the binding deregisters the targets before the binding is removed. The target group is deleted
+// when the targets have drained. Each deletion depends only on the steps that remove the rules and default actions that
+// forward to the target group.
 func (gp *Planner) RemoveSurplus(u *draft.Usage) {
 	r := removalPlanner{gp, u}
 	keep := map[string]bool{}
@@ -59,7 +60,7 @@ func (r removalPlanner) deleteBinding(h observed.Binding, why string, after []pl
 }
 
 // StopForwardingText describes the wait before a target group is deleted. A node of the load balancer that has not applied
-// the change of the rules continues to forward to the target group, and needs a target there.
+// the change of the rules continues to forward to the target group, which must still have targets.
 const StopForwardingText = "all nodes of the load balancer to stop forwarding to the target group"
 
 // propagationWait returns the wait until all nodes of the load balancer have stopped forwarding to a target group. Later
@@ -97,7 +98,7 @@ func (r removalPlanner) removeTargetGroup(g observed.TargetGroup, bindings []*ob
 		}
 		what := "binding " + h.Namespace + "/" + h.Name + " to deregister its targets"
 		if !h.Deleting && (len(after) > 0 || propagated.For != "") {
-			// The deadline counts only from the plan that can delete the binding. Until then, the waits of earlier steps
+			// The deadline begins with the first plan that can delete the binding. Until then, the waits of earlier steps
 			// determine when the plan is made again.
 			s.Wait = plan.Wait{For: what, RetryAfter: durations.LongestWait}
 			continue
@@ -183,7 +184,8 @@ func (r removalPlanner) reportDeletionWait(g observed.TargetGroup, wait plan.Wai
 	}
 }
 
-// reportDeadlineExceeded reports that a target group is deleted although its deletion should have waited longer.
+// reportDeadlineExceeded reports that a target group is deleted because the deadline has passed, although the condition in
+// what still applies.
 func (r removalPlanner) reportDeadlineExceeded(g observed.TargetGroup, what string, deadline time.Duration) {
 	for _, m := range r.FindingObjects(g.ARN) {
 		r.Findings.Add(finding.Finding{
@@ -194,8 +196,8 @@ func (r removalPlanner) reportDeadlineExceeded(g observed.TargetGroup, what stri
 	}
 }
 
-// drainDeadline returns the deadline for the targets of a target group to drain: the deregistration delay, which
-// users choose and after which AWS closes all connections, and a minute.
+// drainDeadline returns the deadline for the targets of a target group to drain: the deregistration delay plus one minute.
+// Users set the deregistration delay, after which AWS closes all connections.
 func drainDeadline(attributes map[string]string) time.Duration {
 	const byDefault, most = 300, 3600
 	seconds, err := strconv.Atoi(attributes["deregistration_delay.timeout_seconds"])

@@ -13,7 +13,7 @@ import (
 )
 
 // healthCheckChanges returns the differences between the desired and the existing health check. Fields that are not set in
-// the desired one are not compared.
+// the desired health check are not compared.
 func healthCheckChanges(want, have model.HealthCheck) []plan.Change {
 	var out []plan.Change
 	text := func(path, w, h string) {
@@ -55,9 +55,9 @@ func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *ALBTargetPla
 	return &Planner{newTargetGroupIndexes(tg.Draft), tg, f, albs, lb, frontend}
 }
 
-// PlanTargetGroups plans the target groups after the steps lb, and their bindings also after the steps groups, which create
-// security groups. Targets are registered before traffic is sent to them. It returns the steps after which each target group
-// can be used, by the ID of the target group.
+// PlanTargetGroups plans the target groups after the steps in lb, and their bindings also after the steps in groups, which
+// create security groups. Targets are registered before traffic is sent to them. It returns the steps after which each
+// target group can be used, by the ID of the target group.
 func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
 	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), plan.Shares{}
 	for _, w := range gp.Want.TargetGroups {
@@ -103,13 +103,13 @@ func (gp *Planner) isUsed(w model.TargetGroup) bool {
 	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.heldMembers[m] })
 }
 
-// PlanTargetGroup plans a target group after the steps lb, and its binding also after the steps groups. It returns the steps
-// after which the target group can be used.
+// PlanTargetGroup plans a target group after the steps in lb, and its binding also after the steps in groups, which create
+// security groups. It returns the steps after which the target group can be used.
 //
-// During a handover, the binding carries the labels of a Gateway only while its target group has the tags of the
-// Gateway. Otherwise a controller without support for handovers, if it is started in between, would delete the binding and
-// deregister its targets. Such a controller does not delete the bindings of Ingresses, because it fails earlier, when it
-// creates resources whose names exist in AWS.
+// During a handover, the binding carries the labels of a Gateway only while its target group has the tags of the Gateway. If
+// the labels were set earlier, a controller without support for handovers that runs in the meantime would delete the binding
+// and deregister its targets. It does not delete the bindings of Ingresses, because it fails before, when it creates
+// resources whose names exist in AWS.
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
 	a := plan.TargetGroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)
