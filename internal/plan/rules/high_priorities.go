@@ -9,8 +9,8 @@ import (
 )
 
 // lowerHighPriorities moves rules whose priority numbers are close to the maximum of AWS to lower numbers, in their order,
-// so that other rules can be placed after them. Rules may have such numbers after an interrupted run. Later choices are made
-// as if these rules had already moved.
+// so that other rules can be placed after them. Rules may have numbers close to the maximum after an interrupted run. All
+// later choices are made as if the rules had moved already.
 func (ro *Rollout) lowerHighPriorities() {
 	if ro.Listener.Live == nil || len(ro.Listener.Live.Rules) == 0 || ro.Listener.Desired.OrderHeld != 0 {
 		return

@@ -13,12 +13,12 @@ import (
 
 // As long as AWS refuses to reorder the rules of a listener, the plan has only changes that need no change of priorities.
 // Rules that are in order are modified, and new rules are created if a priority is free between the rules before and after
-// them. All other rules are not changed. Every request gets its old or its new answer, and repeated attempts do not add
-// further rules.
+// them. All other rules are not changed. Every request gets its answer before or after the change, and repeated attempts do
+// not create more rules.
 
 // planWithoutReordering plans the rules of a listener without changing priorities.
 func (ro *Rollout) planWithoutReordering() {
-	blocked := ro.set.rulesOutOfOrder() // by index of the desired rule: its existing rule cannot be changed now
+	blocked := ro.set.rulesOutOfOrder() // by index of the desired rule: set if its existing rule cannot be changed now
 	used := map[int32]bool{}
 	if ro.Listener.Live != nil {
 		for _, o := range ro.Listener.Live.Rules {
@@ -106,9 +106,9 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, blocked []bool) int32
 }
 
 // keepDefaultUntilAnswered retains the existing default action if a member to which it belongs has a desired rule that
-// cannot be created. Otherwise requests for this rule, which the default action answers now, would get neither their old
-// nor their new answer. If the desired default action comes from another namespace, the existing one is not retained. The
-// result has the owners of the default action if it is retained.
+// cannot be created. The default action answers the requests for this rule now. If it changed, they would get neither their
+// old nor their new answer. If the desired default action comes from another namespace, the existing default action is not
+// retained. The result has the owners of the default action if it is retained.
 func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref {
 	if ro.Listener.Live == nil {
 		return nil
@@ -126,10 +126,10 @@ func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref 
 	return d.owners
 }
 
-// keepRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get
-// neither their old nor their new answer. The reason is that the desired rule for these requests cannot be created, or that
-// another retained rule would answer them. A rule that gets no requests is deleted. A rule that would be retained only for
-// rules of other namespaces is deleted as well. defaultOwners are the owners of the default action if it is retained. It
+// keepRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get neither
+// their old nor their new answer. This is the case if the desired rule for these requests cannot be created, or if another
+// retained rule would answer them. A rule that gets no requests is deleted. A rule that would be retained only for rules of
+// other namespaces is also deleted. defaultOwners are the owners of the default action if it is retained: the default action
 // must not answer requests of deleted rules of these owners.
 func (ro *Rollout) keepRulesUntilAnswered(blocked []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
 	var rest, staying []*deletedRule

@@ -12,7 +12,7 @@ import (
 )
 
 // keepRulesUntilTakenOver decides which of the rules to be deleted are retained for now, because the rule or default action
-// that will answer their requests does not do so yet. Each rule waits separately, at most until its own deadline, even if
+// that will answer their requests waits for its targets. Each rule waits separately, at most until its own deadline, even if
 // other rules change in the meantime.
 func (ro *Rollout) keepRulesUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
@@ -20,7 +20,7 @@ func (ro *Rollout) keepRulesUntilTakenOver() {
 	for i, d := range slices.Backward(ro.set.deleted) {
 		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
-			// Otherwise the requests of d would go to another retained rule of the same member, which comes after d.
+			// If d were deleted, its requests would go to another retained rule of the same member, which comes after d.
 			if o := ro.set.deleted[n]; !(own && what.For != "") && d.mayShareOwner(o) && d.shape.Overlaps(o.shape) {
 				what, own = cmp.Or(what, o.wait), true
 			}
@@ -45,9 +45,10 @@ func (d *deletedRule) mayShareNamespace(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.hasOwnerInNamespace)
 }
 
-// takeOverWait returns what the deletion of a rule waits for: a desired rule or a default action that will answer the
-// requests of the deleted rule, but still waits itself. own reports whether that rule or default action may belong to the
-// same member. Rules of another namespace do not delay a deletion, because their owners could delay it repeatedly.
+// takeOverWait returns the wait before the deletion of a rule: a desired rule or a default action that will answer the
+// requests of the deleted rule still waits for its targets. own reports whether this rule or default action may belong to
+// the same member as the deleted rule. Rules of another namespace do not delay a deletion, because their owners could delay
+// it repeatedly.
 func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false
@@ -75,9 +76,9 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 	return ro.defaultActionWait(d), own
 }
 
-// defaultActionWait returns what the deletion of a rule waits for if a default action whose targets are not healthy yet will
-// answer its requests. The default action may be set already: if the previous default action had no healthy targets, a plan
-// sets the new one at once.
+// defaultActionWait returns the wait before the deletion of a rule if the default action will answer its requests and has no
+// healthy targets yet. The listener may already have this default action: if the previous default action had no healthy
+// targets, an earlier plan has replaced it at once.
 func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	var old []string
 	for _, g := range model.ForwardedTargetGroups(d.Actions) {
@@ -96,21 +97,21 @@ func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 // delayedRule is an existing rule that keeps its precedence until the rules that replace it answer requests. It is either a
 // rule to be deleted that is retained for now, or a desired rule whose actions wait.
 type delayedRule struct {
-	deleted, desired int   // index among the deleted or the desired rules; the other index is -1
+	deleted, desired int   // index of the rule in ruleSet.deleted or ruleSet.desired; the other index is -1
 	priority         int32 // of the existing rule
-	firstSuccessor   int   // the lowest index of the desired rules that will answer its requests
+	firstSuccessor   int   // the lowest index of the desired rules that will answer the requests of the rule
 	shape            *overlap.Shape
 	wait             plan.Wait
 }
 
-// ruleOrder has the priorities that rules get in this run: those of desired rules, and those of rules to be deleted that are
-// retained for now. With them every request gets its old or its new answer. Without delayed rules, they are the desired
-// priorities.
+// ruleOrder has the priorities that rules get in this run: the priorities of desired rules, and of rules to be deleted that
+// are retained for now. With this order, every request gets its answer before or after the change. Without delayed rules,
+// the priorities are the desired priorities.
 type ruleOrder struct {
 	desiredPriorities []int32
 	deletedPriorities map[int]int32
-	// wait is set if the rules have to stay in their current order, because every other order would give requests a wrong
-	// answer.
+	// wait is set if the rules have to stay in their current order, because with every other order, requests would get a
+	// wrong answer.
 	wait plan.Wait
 }
 
@@ -140,7 +141,7 @@ func (ro *Rollout) interimOrder() ruleOrder {
 			if r := late[k]; r.deleted >= 0 {
 				wanted := r.priority
 				if wanted >= stagePriority && ro.set.comesAfterStaged(r) {
-					out.deletedPriorities[r.deleted] = wanted // the rules after it get priorities before the staged rules
+					out.deletedPriorities[r.deleted] = wanted // the rules after this rule get priorities before the staged rules
 					continue
 				}
 				if wanted >= stagePriority || p < len(base) && wanted >= ro.set.desired[base[p]].priority {
@@ -158,9 +159,9 @@ func (ro *Rollout) interimOrder() ruleOrder {
 	return out
 }
 
-// comesAfterStaged reports whether an existing rule that is staged comes before a delayed rule and may match the same
-// requests. An earlier run has created the staged rule, which therefore answers these requests. The delayed rule must
-// remain after it.
+// comesAfterStaged reports whether a staged rule exists that comes before a delayed rule and may match the same requests. An
+// earlier run has created the staged rule, which therefore already answers these requests. The delayed rule must remain
+// after the staged rule.
 func (s *ruleSet) comesAfterStaged(r delayedRule) bool {
 	_, found := s.index("staged", isStaged).FindOverlapWhere(r.shape, overlap.AllRules, func(n int32) bool {
 		return s.desired[n].live != nil && s.desired[n].live.Priority < r.priority
@@ -190,7 +191,8 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 		}
 		wait := w.actionsWait
 		if wait.For == "" && !ordered {
-			// Otherwise the reordered rule could get requests that belong to a staged rule of the same member before it.
+			// The reordered rule would get the requests of a staged rule of the same member that precedes it in the desired
+			// order.
 			below := s.memberIndex("below", w.member, isStaged)
 			if n, found := below.FindOverlap(w.shape, overlap.SpanBefore(i)); found {
 				wait = s.desired[n].stagedWait
@@ -206,9 +208,9 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	return out, base
 }
 
-// insertionIndexes returns, for each delayed rule, the index in base at which it is inserted. Rules that come before a
-// delayed rule now remain before it, and rules that have to come after its successors come after it. ok reports whether such
-// indexes exist.
+// insertionIndexes returns, for each delayed rule, the index in base at which it is inserted. Rules that now come before a
+// delayed rule remain before it. All other rules from the first rule that will answer its requests on come after it. ok
+// reports whether such indexes exist.
 func (s *ruleSet) insertionIndexes(base []int, late []delayedRule) (at []int, ok bool) {
 	at, ok = make([]int, len(late)), true
 	limit := len(base)

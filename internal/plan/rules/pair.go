@@ -55,8 +55,8 @@ func (ro *Rollout) pairRules() *ruleSet {
 	return s
 }
 
-// memberOf returns the member to which a desired rule belongs. The changes of one member wait for each other; those of
-// different members do not. During a handover it returns no member, so that all changes wait for each other, because
+// memberOf returns the member to which a desired rule belongs. The changes of one member wait for each other; the changes of
+// different members do not. During a handover, the result is empty, so that all changes wait for each other, because
 // existing rules belong to objects of the other stack.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	if ro.IsHandingOver() {
@@ -73,8 +73,8 @@ func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	return ro.ActionOwners(r.Actions)
 }
 
-// pairWithLive sets the existing rules of desired rules, and reports which existing rules are paired. Equal rules are paired
-// first, and among these, rules with the same priority.
+// pairWithLive sets the existing rules of desired rules, and reports which existing rules are paired. Rules with equal
+// conditions and actions are paired first, and among them, rules with the same priority.
 func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (taken []bool) {
 	taken = make([]bool, len(live))
 	arns, priorities := map[string]int{}, map[int32]int{}
@@ -137,7 +137,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 	return taken
 }
 
-// liveRulesByKey has a key for each existing rule, by index, and the ascending indexes of the rules with each key.
+// liveRulesByKey has the key of each existing rule (keys), and the ascending indexes of the rules with each key (lists).
 type liveRulesByKey struct {
 	keys  []string
 	lists map[string][]int
@@ -152,8 +152,8 @@ func (l *liveRulesByKey) add(j int, key string) {
 	l.lists[key] = append(l.lists[key], j)
 }
 
-// unpairedRules returns the indexes of the existing rules with a key, from the first rule that is not taken. It drops the
-// rules before.
+// unpairedRules returns the indexes of the existing rules with a key, beginning with the first rule that is not paired. It
+// removes the paired rules before this rule from the list.
 func (l *liveRulesByKey) unpairedRules(key string, taken []bool) []int {
 	list := l.lists[key]
 	for len(list) > 0 && taken[list[0]] {

@@ -22,8 +22,8 @@ type RuleQuota struct {
 	LB   *resolved.LoadBalancer
 }
 
-// Resolve counts the rules of each namespace. If the quota has no room for new rules, it chooses the existing rules that the
-// new rules replace.
+// Resolve counts the rules of each namespace. If new rules exceed the quota, it chooses the existing rules that the new
+// rules replace.
 func (rp *RuleQuota) Resolve() {
 	lb := rp.LB
 	lb.RuleShares = plan.Shares{}
@@ -62,7 +62,7 @@ func (rp *RuleQuota) countShares() (open []*resolved.ReplaceableRule) {
 	return open
 }
 
-// ruleClaim is a desired rule that does not exist in AWS yet, and for which the quota must have room.
+// ruleClaim is a desired rule that does not exist in AWS yet and counts against the quota when it is created.
 type ruleClaim struct {
 	*resolved.Rule
 	port  int32
@@ -70,7 +70,8 @@ type ruleClaim struct {
 }
 
 // assignReplaceableRules chooses the existing rules that new rules replace: first rules of the same namespace, then rules of
-// unknown owners. Rules that AWS has not refused yet are included, so that refused rules get no precedence.
+// unknown owners. New rules that AWS has not refused yet also get replaceable rules, so that refused rules get no
+// precedence.
 func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 	var rules []ruleClaim
 	for i := range rp.LB.Listeners {
@@ -104,9 +105,9 @@ func (rp *RuleQuota) assignReplaceableRules(open []*resolved.ReplaceableRule) {
 // criteria is a list of conditions that a new rule and the existing rule that it replaces have to meet.
 type criteria []func(p ruleClaim, o *resolved.ReplaceableRule) bool
 
-// assignRules assigns replaceable rules to new rules that have none, in the order of the shares of their namespaces. best
-// has lists of criteria in descending order of preference. For each list in turn, a new rule gets an existing rule that
-// meets all criteria of the list, if there is one.
+// assignRules assigns replaceable rules to new rules that replace no rule yet, in the order of the shares of their
+// namespaces. best has lists of criteria in descending order of preference. For each list in turn, a new rule gets an
+// existing rule that meets all criteria of the list, if there is one.
 func (rp *RuleQuota) assignRules(rules []ruleClaim, open []*resolved.ReplaceableRule, best ...criteria) {
 	slices.SortStableFunc(rules, func(x, y ruleClaim) int { return x.rankByAssignment() - y.rankByAssignment() })
 	claims := make([]string, len(rules))
@@ -170,7 +171,7 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, desired *resolved
 			p.HasLiveRule = true
 			lb.RuleShares.AddRetained(p.Desired.Member.Namespace)
 		case desired != nil && (!desired.Planned || desired.Desired.OrderHeld != 0):
-			// The rule is retained, or may have to be retained.
+			// The rule is retained or may have to be retained, so that it cannot be replaced.
 		default:
 			if of == nil {
 				of = rp.ActionOwnersByID(r.Actions, lb.Members()...)
@@ -217,8 +218,8 @@ func (rp *RuleQuota) recordRuleOverQuota(l *resolved.Listener, p resolved.Rule) 
 	rp.Plan.RulesOverQuota[p.Desired.Key(l.Desired.Port)] = true
 }
 
-// planReplacedRuleMoves plans to move existing rules, which are modified to become new rules, to the priorities of these new
-// rules.
+// planReplacedRuleMoves plans to move the existing rules that are modified to become new rules to the priorities of these
+// new rules.
 func (r *rulePlanner) planReplacedRuleMoves() []plan.StepID {
 	to := map[plan.Address]int32{}
 	for _, w := range r.set.desired {

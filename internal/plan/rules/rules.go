@@ -15,10 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// How the rules of a listener are changed without a gap
+// Order of the changes of the rules of a listener
 //
 // Between any two steps every request must get its old or its new answer. A call to AWS changes one rule, except
-// SetRulePriorities, which changes the priorities of any number of rules. With O the existing rules and N the desired ones:
+// SetRulePriorities, which changes the priorities of any number of rules. O are the existing rules and N the desired rules.
+// The changes are made in this order:
 //
 //  1. Rules that are in both O and N (same conditions, transforms and actions) are only moved.
 //  2. New rules are created from the top of N down: at their desired priority if it is free and in order, otherwise below
@@ -33,8 +34,8 @@ import (
 //
 // A new rule is staged, which means that it remains after all other rules, if its targets are not healthy yet and an
 // existing rule with healthy targets answers its requests. It moves to its desired priority when its targets are healthy, or
-// when a deadline has passed. A changed action waits in the same way. Until then, an existing rule of the same namespace for
-// these requests keeps its precedence. Rules that only move and rules of other members do not wait.
+// when a deadline has passed. A changed action waits in the same way. During the wait, an existing rule of the same
+// namespace for these requests keeps its precedence. Rules that only move and rules of other members do not wait.
 
 // MaxPriority is the highest priority number of a rule that AWS accepts.
 const MaxPriority = 50000
@@ -43,9 +44,9 @@ const MaxPriority = 50000
 type ruleChange struct {
 	rule     *resolved.Rule
 	member   finding.Ref    // the changes of one member wait for each other
-	priority int32          // desired
+	priority int32          // desired priority
 	live     *observed.Rule // nil if the rule is created
-	actions  []model.Action // to be set now
+	actions  []model.Action // the actions that are set in this run
 	// transforms are set in this run, together with the actions, because they may depend on the target groups.
 	transforms   []model.Transform
 	isModified   bool        // only actions or transforms change
@@ -55,12 +56,12 @@ type ruleChange struct {
 	createAt     int32       // the priority at which a new rule is created
 	step         plan.StepID // the step that creates or changes the rule
 	isSplit      bool        // a new rule is created in addition to the existing one, which is then deleted
-	// replaces is the existing rule that is modified to become the desired rule, because the AWS quota has no room for both.
+	// replaces is the existing rule that is modified to become the desired rule, because the AWS quota does not permit both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
 }
 
-// currentPriority returns the priority that the rule has, or with which it is created.
+// currentPriority returns the priority of the existing rule, or the priority with which a new rule is created.
 func (w *ruleChange) currentPriority() int32 {
 	if w.live != nil {
 		return w.live.Priority
@@ -78,7 +79,7 @@ type deletedRule struct {
 	observed.Rule
 	shape  *overlap.Shape
 	owners []finding.Ref // members to which the rule belongs; nil if they are not known
-	wait   plan.Wait     // until the rules that will answer its requests do so
+	wait   plan.Wait     // until other rules answer its requests
 	step   plan.StepID
 }
 
@@ -101,8 +102,8 @@ type ruleSet struct {
 	memberIndexes map[string]map[finding.Ref]*overlap.Index
 }
 
-// index returns the overlap index of those desired rules for which fits returns true. It is built once for each name, so
-// that a name must always be used with the same fits.
+// index returns the overlap index of those desired rules for which fits returns true. The index is built once for each name,
+// so that all calls with the same name must have the same fits.
 func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.indexes[name] == nil {
 		s.setIndex(name, overlap.NewIndex(s.indexesWhere(fits), s.desiredShape))
@@ -122,8 +123,8 @@ func (s *ruleSet) indexesWhere(fits func(w *ruleChange) bool) (out []int32) {
 
 func (s *ruleSet) desiredShape(n int32) *overlap.Shape { return s.desired[n].shape }
 
-// memberIndex returns the overlap index of those desired rules of a member for which fits returns true. It is built once for
-// each name.
+// memberIndex returns the overlap index of those desired rules of a member for which fits returns true. The index is built
+// once for each name and member.
 func (s *ruleSet) memberIndex(name string, member finding.Ref, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.memberIndexes[name] == nil {
 		if s.memberIndexes == nil {
@@ -156,7 +157,7 @@ func (s *ruleSet) setIndex(name string, x *overlap.Index) {
 	s.indexes[name] = x
 }
 
-// isNew and the functions after it select desired rules for an overlap index.
+// isNew and the functions below it are used as the parameter fits of an overlap index.
 func isNew(w *ruleChange) bool { return w.live == nil }
 
 func isLive(w *ruleChange) bool { return w.live != nil }
@@ -185,8 +186,9 @@ func (s *ruleSet) isInOrder() bool {
 	return true
 }
 
-// splitInterferingChanges finds modifications that could interfere with other changes, and replaces each by a new rule and a
-// deletion. It reports whether the remaining modifications have to come last.
+// splitInterferingChanges finds modifications that could interfere with other changes. It replaces each of them by the
+// creation of a new rule and the deletion of the existing rule. It reports whether the remaining modifications have to come
+// last.
 func (s *ruleSet) splitInterferingChanges() (modifyLast bool) {
 	fresh, ordered := slices.ContainsFunc(s.desired, isNewOrStaged), s.isInOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
@@ -202,7 +204,7 @@ func (s *ruleSet) splitInterferingChanges() (modifyLast bool) {
 	return false
 }
 
-// splitChanges replaces each of these modifications by a new rule and the deletion of the existing rule.
+// splitChanges replaces each of the given modifications by the creation of a new rule and the deletion of the existing rule.
 func (s *ruleSet) splitChanges(changed []*ruleChange) {
 	if len(changed) == 0 {
 		return
@@ -219,7 +221,7 @@ func (s *ruleSet) splitChanges(changed []*ruleChange) {
 	s.indexes, s.memberIndexes = nil, nil
 }
 
-// mayInterfere reports whether the change of another rule could affect requests that the i-th desired rule matches.
+// mayInterfere reports whether the change of another rule could affect requests that the desired rule with index i matches.
 func (s *ruleSet) mayInterfere(i int32, ordered bool) bool {
 	others := s.index("coming", isNewOrStaged)
 	if !ordered {
@@ -243,7 +245,7 @@ type Rollout struct {
 	set      *ruleSet
 	// firstPriorities are the priorities to which existing rules move first; see lowerHighPriorities.
 	firstPriorities map[plan.Address]int32
-	// modifyLast is set if changes of actions come last.
+	// modifyLast is set if changes of actions come after all other changes of rules.
 	modifyLast bool
 	// interim is the order that rules get in this run. It is not used if AWS refuses to reorder rules.
 	interim ruleOrder
@@ -272,9 +274,10 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	return ro
 }
 
-// Plan adds the steps for the rules of the listener, and returns their IDs. They depend on the steps in listener and on the
-// steps in groups, which has the steps that create target groups, by target group ID. changeDefault plans the change of the
-// default action; it is called after the creation steps are planned and before the deletion steps.
+// Plan adds the steps for the rules of the listener, and returns their IDs. The steps depend on the steps in listener. A
+// step that uses a target group also depends on its steps in groups, which has the steps that create target groups, by
+// target group ID. changeDefault plans the change of the default action; it is called after the creation steps are planned
+// and before the deletion steps.
 func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
 	lowered := ro.planLowerPriorities(listener)
 	r := rulePlanner{Rollout: ro, listenerSteps: append(slices.Clone(listener), lowered...), targetGroupSteps: groups, steps: lowered}

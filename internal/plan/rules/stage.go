@@ -18,8 +18,8 @@ import (
 const stagePriority = 40000
 
 // stageRules decides which new rules are staged until their targets are healthy: those that would take requests from
-// existing rules with healthy targets. A new rule whose requests the default action answers begins with the target groups of
-// the default action. An existing rule that only moves never waits.
+// existing rules with healthy targets. A new rule whose requests the default action answers first gets the target groups of
+// the default action. An existing rule that only moves does not wait.
 func (ro *Rollout) stageRules() {
 	if ro.Listener.Live == nil {
 		return
@@ -38,7 +38,7 @@ func (ro *Rollout) stageRules() {
 			continue
 		}
 		if w.replaces != nil {
-			continue // the existing rule that it replaces answers until it is modified
+			continue // the replaced rule answers requests until it is modified
 		}
 		if w.live == nil && !w.rule.IsHeld() && !w.rule.Desired.InPlace {
 			w.actions, w.actionsWait = ro.interimActions(w, ro.creatableDefaultActions())
@@ -53,8 +53,8 @@ func (ro *Rollout) stageRules() {
 }
 
 // creatableDefaultActions returns the existing default actions in the form in which a new rule can have them. AWS does not
-// return client secrets, and a new rule has none yet, so that the secret is the one of the desired default actions. It
-// returns nil if the secret is not known.
+// return client secrets, and a new rule has none yet, so that the result has the secret of the desired default actions. The
+// result is nil if the secret is not known.
 func (ro *Rollout) creatableDefaultActions() []model.Action {
 	out := slices.Clone(ro.Listener.Live.Default)
 	for i, have := range out {
@@ -73,8 +73,8 @@ func (ro *Rollout) creatableDefaultActions() []model.Action {
 	return out
 }
 
-// splitShadowedChanges replaces the change of an existing rule by a new rule and a deletion in two cases: the change would
-// have to wait because earlier rules answer the requests of the rule now, or AWS does not accept the current and the
+// splitShadowedChanges replaces the change of an existing rule by a new rule and a deletion in two cases. Either the change
+// would have to wait, because earlier rules answer the requests of the rule now, or AWS does not accept the current and the
 // desired target groups in one rule. The new rule is created after all others, because AWS checks only target groups to
 // which a rule forwards.
 func (ro *Rollout) splitShadowedChanges() {
@@ -94,8 +94,8 @@ func (ro *Rollout) splitShadowedChanges() {
 }
 
 // delayShadowedChange delays the change of an existing rule that moves at the same time and would take requests from rules
-// with healthy targets. It applies to changes that splitShadowedChanges cannot split, because a quota permits no other rule
-// or AWS refuses to reorder rules.
+// with healthy targets. It applies to changes that splitShadowedChanges cannot split, because the quota does not permit an
+// additional rule, or AWS refuses to reorder rules.
 func (ro *Rollout) delayShadowedChange(i int) {
 	w := ro.set.desired[i]
 	if !w.isModified || w.actionsWait.For != "" || w.rule.Desired.InPlace {
@@ -106,10 +106,10 @@ func (ro *Rollout) delayShadowedChange(i int) {
 	}
 }
 
-// stageFollowers stages new rules that come after a staged rule of the same member and overlap with it. Otherwise a request
-// that both match would be answered by the follower.
+// stageFollowers stages new rules that come after a staged rule of the same member and overlap with it. If they were not
+// staged, they would answer requests that both rules match.
 func (s *ruleSet) stageFollowers() {
-	const rounds = 8 // maximum length of a chain of followers
+	const rounds = 8 // maximum length of a chain of rules that are staged because of each other
 	below := s.indexesWhere(isStaged)
 	for round := 0; len(below) > 0; round++ {
 		first := s.indexByMember(below)
@@ -152,7 +152,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 }
 
 // shadowedWait returns the wait of a rule whose targets are not healthy and whose requests are still answered by existing
-// rules that will be moved after it or deleted. For any other rule, it returns the zero Wait.
+// rules that will be moved after it or deleted. The result for all other rules is the zero Wait.
 func (ro *Rollout) shadowedWait(i int) plan.Wait {
 	me := ro.set.desired[i]
 	old, shadowed, all := ro.set.answeringTargetGroups(i)
@@ -170,9 +170,9 @@ func (ro *Rollout) shadowedWait(i int) plan.Wait {
 	return ro.ruleWait(me, pending)
 }
 
-// answeringTargetGroups returns target groups of existing rules that may match the same requests as the i-th desired rule,
-// and that come before it now but not in the desired order. shadowed reports whether there are such rules. all reports
-// whether the result has the target groups of all of them.
+// answeringTargetGroups returns target groups of existing rules that may match the same requests as the desired rule with
+// index i, and that come before this rule now but not in the desired order. shadowed reports whether there are such rules.
+// all reports whether the result has the target groups of all of them.
 func (s *ruleSet) answeringTargetGroups(i int) (out []string, shadowed, all bool) {
 	const enough = 32
 	me := s.desired[i]
@@ -194,7 +194,7 @@ func (s *ruleSet) answeringTargetGroups(i int) (out []string, shadowed, all bool
 	return out, shadowed, all && allGone
 }
 
-// ruleWait returns the wait of a rule for its targets. If the deadline has passed, it reports this and returns the zero
+// ruleWait returns the wait of a rule for its targets. If the deadline has passed, it adds a finding and returns the zero
 // Wait.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.TargetGroupRef) plan.Wait {
 	return ro.AwaitTargets(ruleWaitKey(ro.Listener, w), "healthy targets", pending, w.rule.Desired.Origin, affectedMembersOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port))
@@ -225,7 +225,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 		bottom = max(bottom, o.Priority)
 	}
 	lowest := s.lowestPrioritiesAfter()
-	highest := int32(0) // highest priority number of the rules before this one that are not staged
+	highest := int32(0) // highest priority number of the preceding rules that are not staged
 	for i, n := range s.desired {
 		switch {
 		case n.live != nil:
@@ -247,8 +247,8 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	}
 }
 
-// lowestPrioritiesAfter returns, for each desired rule, the lowest current priority number among the desired rules after
-// it; MaxPriority+1 if none of these exists.
+// lowestPrioritiesAfter returns, for each desired rule, the lowest current priority number among the desired rules after it;
+// MaxPriority+1 if no rule after it exists in AWS.
 func (s *ruleSet) lowestPrioritiesAfter() []int32 {
 	out := make([]int32, len(s.desired))
 	lowest := int32(MaxPriority + 1)

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// TargetGroupSteps returns the steps that create the target groups of actions. groups has the steps by the ID of the target
-// group.
+// TargetGroupSteps returns the steps that create the target groups of actions. groups has the creation steps by the ID of
+// the target group.
 func TargetGroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range model.ForwardedTargetGroups(actions) {
@@ -36,8 +36,8 @@ type rulePlanner struct {
 	movedRulesIndex  *overlap.Index // index of the rules whose priorities change
 }
 
-// maxNamedSteps is the maximum number of overlapping rules on whose steps a step depends individually. If there are more, it
-// depends on a join of all such steps.
+// maxNamedSteps is the maximum number of overlapping rules on whose steps a step depends individually. If there are more,
+// the step depends on a join of all of their steps.
 const maxNamedSteps = 32
 
 func (r *rulePlanner) ruleAddress(w *ruleChange) plan.Address {
@@ -72,7 +72,8 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 		}
 		a := r.ruleAddress(w)
 		need := slices.Concat(r.listenerSteps, r.ClaimStepsOf(w.rule.Desired.Member), TargetGroupSteps(w.actions, r.targetGroupSteps))
-		// A request that two new rules of a member match must not be answered by the second one before the first one exists.
+		// A request that two new rules of a member match must not be answered by the second rule before the first rule
+		// exists.
 		own := chains[w.member]
 		if own == nil {
 			own = &draft.StepChain{}
@@ -97,7 +98,7 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 }
 
 // stepsOfOverlappingRules returns the steps of those rules of an index that overlap with a shape and for which fits returns
-// true. If there are too many, it returns a join of the steps in all.
+// true. If there are more than maxNamedSteps, it returns a join of the steps in all.
 func (r *rulePlanner) stepsOfOverlappingRules(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
 	few, complete := x.FindOverlaps(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(r.set.desired[n]) })
 	if !complete {
@@ -133,8 +134,8 @@ func ruleReason(w *ruleChange) string {
 	return "from " + w.rule.Desired.Origin.String()
 }
 
-// modifyRules plans the changes of actions that can be made now. If last is set, they come after the steps that create rules
-// which will answer some of their requests.
+// modifyRules plans the changes of actions that can be made now. If last is set, the change of a rule comes after the steps
+// that create rules which will answer some of its requests.
 func (r *rulePlanner) modifyRules(last bool) {
 	for i, w := range r.set.desired {
 		if w.live == nil || !w.isModified {
@@ -154,7 +155,7 @@ func (r *rulePlanner) modifyRules(last bool) {
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
 			Why:     ruleReason(w), After: need, RequestedBy: r.affectedMembers(w), Rule: r.ruleKey(w), NeedsExtraQuota: w.actionsWait.For != "",
 		}
-		// A staged rule of the same member that will answer some of the requests comes first.
+		// The change waits for a staged rule of the same member that will answer some of the requests of this rule.
 		if n, found := below.FindOverlap(w.shape, ahead); found {
 			s.Wait, w.waitsForRule = r.set.desired[n].stagedWait, true
 		}
@@ -257,8 +258,8 @@ func (r *rulePlanner) setPriorities(what string, to map[plan.Address]int32, wait
 	})
 }
 
-// deleteRules plans to delete rules, the last rule first, after the steps of the rules that will answer their requests.
-// defaultSteps are the steps that change the default action.
+// deleteRules plans to delete the rules that are not desired any more, after the steps of the rules that will answer their
+// requests. The rule with the lowest precedence is deleted first. defaultSteps are the steps that change the default action.
 func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	changed := r.set.index("changed", func(w *ruleChange) bool { return w.step != "" })
 	var out draft.StepChain
@@ -272,7 +273,8 @@ func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 		if d.hasOwner(r.Listener.Desired.DefaultOf.Object) {
 			after = append(after, defaultSteps...)
 		}
-		// A later rule that overlaps and is also deleted is deleted first, because it would get the requests of this rule.
+		// An overlapping rule after this rule that is also deleted is deleted first, because it would get the requests of
+		// this rule.
 		covered, complete := r.set.deletedIndex().FindOverlaps(d.shape, overlap.SpanAfter(i), maxNamedSteps, func(n int32) bool {
 			o := r.set.deleted[n]
 			return o.wait.For == "" && d.mayShareOwner(o)
@@ -312,8 +314,8 @@ func (r *rulePlanner) retagRules() {
 			after = append(slices.Clone(after), w.step)
 		}
 		if len(r.creationSteps.Steps) > 0 && r.differsOnlyInIndexTag(want, live.Tags) {
-			// The index of the rule counts the new rules before it. If AWS refuses one of the new rules, the tag is not
-			// changed: a refused rule must not cause a call for each rule after it.
+			// New rules before a rule change its index. The tag is changed only after all new rules are created, so that a
+			// rule that AWS refuses does not cause a call for each rule after it.
 			after = append(slices.Clone(after), r.Join(&r.creationSteps))
 		}
 		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.ruleAddress(w), want, live.Tags, after, r.affectedMembers(w))

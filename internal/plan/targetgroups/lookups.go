@@ -13,7 +13,7 @@ type targetGroupIndexes struct {
 	BindingsOf  map[string][]*observed.Binding    // bindings by the ARN of their target group
 	liveByID    map[string][]observed.TargetGroup // existing target groups by resource ID
 	liveNames   map[string]bool                   // names of existing target groups
-	heldMembers map[finding.Ref]bool              // members whose rules are all held
+	heldMembers map[finding.Ref]bool              // members whose parts are all held
 
 	// forwardedIDs are the IDs of target groups to which rules forward, and heldForwardedIDs those to which held rules would
 	// forward. Both are nil before the rules are resolved.
