@@ -8,10 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// planDials moves each traffic dial that follows a dial rule one step towards its target value. A dial is lower than the
-// value in the GlobalAccelerator only while another endpoint group of the listener takes all traffic of its region. If there
-// is no such endpoint group, the dial returns to the value in the object at once. Otherwise, no dial changes while AWS
-// deploys a change of the accelerator, so that each change is based on the result of the previous one.
+// planDials changes each traffic dial with a dial rule by one step towards the target value of the rule. A dial is lower
+// than the value in the GlobalAccelerator only while another endpoint group of the listener takes all traffic of its region.
+// If there is no such endpoint group, the dial returns to the value in the object at once. If there is one, no dial changes
+// while AWS deploys a change of the accelerator, so that each change is based on the result of the previous change.
 func (m endpointGroupPlanner) planDials() {
 	for _, p := range m.listenerPairs {
 		for j := range p.want.Groups {
@@ -38,7 +38,7 @@ func (m endpointGroupPlanner) planDial(p listenerPair, w *model.EndpointGroup, l
 	}
 	switch step := float64(w.DialRule.Step); {
 	case !slices.ContainsFunc(others, hasFullDial) || is > float64(w.Dial):
-		return // w.Dial keeps the value in the GlobalAccelerator, so that the dial returns to it
+		return // w.Dial has the value in the GlobalAccelerator, to which the dial returns
 	case m.live.State != observed.AcceleratorDeployed:
 		w.DialHeld = true
 		m.RetryWithin(durations.MissingWait)

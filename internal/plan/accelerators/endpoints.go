@@ -41,9 +41,9 @@ func (m endpointGroupPlanner) addEndpointsWhenCreated(a plan.Address, list []mod
 	}
 }
 
-// changeEndpoints plans the changes of the endpoints of an existing endpoint group. First it adds missing endpoints. Then it
-// changes endpoints whose settings differ. Last it removes endpoints that are not desired, when the endpoints that replace
-// them are healthy. It returns the steps that remove endpoints.
+// changeEndpoints plans the changes of the endpoints of an existing endpoint group. First it adds missing endpoints, and
+// then it changes endpoints whose settings differ. Endpoints that are not desired are removed last, when the endpoints that
+// replace them are healthy. It returns the steps that remove endpoints.
 func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
 	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
@@ -71,8 +71,9 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 			leave = append(leave, e)
 		}
 	}
-	// If the quota of the endpoint group is reached, some endpoints are removed before others are added, first those that get no
-	// traffic. The last endpoint that gets traffic is not removed for this. Instead, a later plan adds one of the new endpoints.
+	// If the quota of the endpoint group is reached, undesired endpoints are removed before new endpoints are added, first
+	// those that get no traffic. The last endpoint that gets traffic is not removed, so that a later plan adds one of the
+	// new endpoints.
 	var removed []plan.StepID
 	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		idle := slices.DeleteFunc(slices.Clone(leave), isServing)
@@ -99,8 +100,8 @@ func (m endpointGroupPlanner) changeEndpoints(p listenerPair, w *model.EndpointG
 }
 
 // removeUndesiredEndpoints plans to remove the endpoints in list, which are not desired. The removal of an endpoint that
-// gets traffic waits until all desired endpoints with a weight above 0 are healthy. unhealthy reports whether one of these is
-// not healthy.
+// gets traffic waits until all desired endpoints with a weight above 0 are healthy. unhealthy is set if one of the desired
+// endpoints is not healthy.
 func (m endpointGroupPlanner) removeUndesiredEndpoints(p listenerPair, live observed.EndpointGroup, a plan.Address, list []observed.Endpoint, unhealthy bool, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
@@ -130,7 +131,7 @@ func endpointIDs(list []observed.Endpoint) (out []string) {
 	return out
 }
 
-// endpointChanges are endpoints whose settings must be changed, with the differences as field changes.
+// endpointChanges has endpoints whose settings must be changed, and the differences for the plan.
 type endpointChanges struct {
 	endpoints []model.Endpoint
 	changes   []plan.Change
@@ -143,7 +144,7 @@ func (c *endpointChanges) add(e model.Endpoint, have observed.Endpoint) {
 	})
 }
 
-// setEndpoints plans to change the settings of the endpoints in c. what is the operation in the step id.
+// setEndpoints plans to change the settings of the endpoints in c. what is the first part of the step ID.
 func (m endpointGroupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
 	if len(c.endpoints) == 0 {
 		return

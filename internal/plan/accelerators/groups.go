@@ -36,7 +36,7 @@ func (m endpointGroupPlanner) endpointGroupAddress(p listenerPair, g observed.En
 }
 
 // removeUnpermittedEndpoints plans to remove endpoints that the GlobalAccelerator may not use (Accelerator.Revoked) from all
-// endpoint groups. These steps come before all other steps.
+// endpoint groups. The steps come before all other steps.
 func (m endpointGroupPlanner) removeUnpermittedEndpoints() {
 	if m.live == nil || m.want == nil || len(m.want.Revoked) == 0 {
 		return
@@ -140,7 +140,7 @@ func (m endpointGroupPlanner) deletionWait(p listenerPair, g observed.EndpointGr
 func isServing(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
 // healthyEndpointsWait returns a wait until replacement endpoints are healthy. If the deadline of the wait has passed, it
-// adds a finding: the change is made although these endpoints are not known to be healthy. change describes the change.
+// adds a finding that the change is made although these endpoints may not be healthy. change describes the change.
 func (m endpointGroupPlanner) healthyEndpointsWait(p listenerPair, what, key, change string) plan.Wait {
 	wait := m.NewWait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
@@ -155,7 +155,7 @@ func (m endpointGroupPlanner) healthyEndpointsWait(p listenerPair, what, key, ch
 }
 
 // createEndpointGroup plans to create an endpoint group with the endpoints that are ready, and to add the other endpoints
-// later. It returns the step that creates it; none if the port overrides are held.
+// later. It returns the step that creates the endpoint group; none if the port overrides are held.
 func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
 	if w.OverridesHeld {
 		return nil
@@ -183,9 +183,9 @@ func (m endpointGroupPlanner) createEndpointGroup(p listenerPair, w *model.Endpo
 	return []plan.StepID{id}
 }
 
-// stepsFreeingPorts returns the steps that must succeed before the port overrides of the endpoint group can be set: they
-// change or delete listeners, delete endpoint groups, or remove conflicting overrides. It returns none if the endpoint group
-// has no overrides.
+// stepsFreeingPorts returns the steps that must succeed before the port overrides of the endpoint group can be set. These
+// steps change or delete listeners, delete endpoint groups, or remove conflicting overrides. The result is empty if the
+// endpoint group has no overrides.
 func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.StepID) {
 	if len(w.Overrides) == 0 {
 		return nil
@@ -198,8 +198,8 @@ func (m endpointGroupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []p
 	return out
 }
 
-// desiredEndpoints returns the endpoints that an endpoint group must have in this run. A load balancer that is being
-// replaced is still among them until DeletionDelay after its replacement.
+// desiredEndpoints returns the endpoints that an endpoint group must have in this run. A load balancer that was replaced
+// remains an endpoint until DeletionDelay has passed after its replacement.
 func (m endpointGroupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint {
 	var out []model.Endpoint
 	for _, e := range w.Endpoints {

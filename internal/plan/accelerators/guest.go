@@ -21,7 +21,7 @@ import (
 // guestPlanner plans the endpoint groups of a guest.
 type guestPlanner struct{ *acceleratorPlanner }
 
-// isGuest reports whether the stack has no accelerator, but endpoint groups in the accelerator of another owner.
+// isGuest reports whether the stack has no accelerator of its own, but endpoint groups in the accelerator of another owner.
 func (m *acceleratorPlanner) isGuest() bool { return m.want != nil && m.want.Shared != "" }
 
 // chooseSharedAccelerator chooses the accelerator of the other owner if the tags of this accelerator permit endpoint groups
@@ -36,7 +36,7 @@ func (m guestPlanner) chooseSharedAccelerator() {
 }
 
 // separateOtherOwners moves the endpoint groups of other owners from live to endpointGroupsOfOthers, so that no step changes
-// them. own reports whether the endpoint groups in a region belong to this stack.
+// them. own is a function that reports whether the endpoint groups in a region belong to this stack.
 func (m *acceleratorPlanner) separateOtherOwners(own func(region string) bool) {
 	m.endpointGroupsOfOthers = map[string][]observed.EndpointGroup{}
 	for i := range m.live.Listeners {
@@ -78,8 +78,8 @@ func (m *acceleratorPlanner) otherOwners() map[string]string {
 	return out
 }
 
-// planGuestEndpointGroups plans the endpoint groups of the guest in its region, under the existing listeners. It plans none
-// if the owner does not permit them.
+// planGuestEndpointGroups plans the endpoint groups of the guest in its region, under the existing listeners. It plans
+// nothing if the owner does not permit endpoint groups of the guest.
 func (m guestPlanner) planGuestEndpointGroups() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.PlanFinalizers(m.Steps)
@@ -108,8 +108,8 @@ func (m guestPlanner) planGuestEndpointGroups() {
 	m.requestReplan()
 }
 
-// matchSharedListeners finds, for each desired listener, the existing listener with the same protocol and ports. It reports
-// an error for a desired listener without one.
+// matchSharedListeners finds, for each desired listener, the existing listener with the same protocol and ports. If there is
+// no such listener, it adds a finding.
 func (m guestPlanner) matchSharedListeners() {
 	found := map[string]bool{}
 	if m.live == nil {
@@ -190,7 +190,7 @@ func (m guestPlanner) keepDialAndWeights() {
 }
 
 // leaveSharedAccelerator plans to delete the endpoint groups of the guest in its region, and to remove the finalizer. If the
-// owner does not permit the guest any more, it deletes no endpoint group and reports this.
+// owner does not permit the guest any more, no endpoint group is deleted, and a finding reports this.
 func (m guestPlanner) leaveSharedAccelerator() {
 	var before []plan.StepID
 	if m.live == nil {

@@ -13,8 +13,8 @@ import (
 type listenerPlanner struct{ *acceleratorPlanner }
 
 // removeConflictingOverrides plans to remove existing port overrides that would make AWS refuse a later step. AWS refuses an
-// endpoint port that is also a port of a listener, an endpoint port that overrides under two listeners use, and an override
-// for a port that its listener does not have.
+// endpoint port that is also a port of a listener, an endpoint port that port overrides of two listeners use, and an
+// override for a port that its listener does not have.
 func (m listenerPlanner) removeConflictingOverrides(after []plan.StepID) {
 	for _, p := range m.listenerPairs {
 		if p.live == nil {
@@ -76,7 +76,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	free = m.changeListeners(free, after)
 	for i, l := range rest {
 		switch {
-		case m.want.Held: // the listener is retained: the desired state is not known and may contain it
+		case m.want.Held: // the listener is retained, because the unknown desired state may contain it
 		case m.want.Protected && len(m.listenerPairs) == 0 && i == 0:
 			m.reportKeptSetting("spec.listeners", "the last listener is retained, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or add a listener")
 		default:
@@ -98,7 +98,7 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 	}
 }
 
-// portRelease has the ports that a step releases from a listener.
+// portRelease has the ports that a step removes from a listener, so that another listener can have them.
 type portRelease struct {
 	protocol model.BaseProtocol
 	ports    []model.PortRange
@@ -116,8 +116,8 @@ func stepsFreeingListenerPorts(free []portRelease, s plan.AcceleratorListenerSet
 }
 
 // changeListeners plans the changes of existing listeners. A listener is changed when no other listener has its new ports
-// any more. If all remaining listeners need ports of each other, freePorts releases some ports in a separate step. It
-// returns free and the ports that these steps release.
+// any more. If all remaining listeners need ports of each other, freePorts releases some ports in a separate step. The
+// result has free and the ports that the new steps release.
 func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID) []portRelease {
 	var pending []listenerPair
 	for _, p := range m.listenerPairs {
@@ -163,7 +163,7 @@ func portsNoOtherListenerNeeds(p listenerPair, pending []listenerPair) []model.P
 
 // freePorts plans a step in which the first listener that has ports of another pending listener releases these ports. If the
 // listener would have no ports left, it is deleted and created again later. freePorts returns the listeners that are still
-// pending, and free with the released ports.
+// pending, and the list free with the released ports added.
 func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, after []plan.StepID) ([]listenerPair, []portRelease) {
 	i := slices.IndexFunc(pending, func(p listenerPair) bool {
 		return slices.ContainsFunc(pending, func(o listenerPair) bool {

@@ -1,14 +1,14 @@
-// Package accelerators plans the changes of accelerators, their listeners, endpoint groups and endpoints. A plan is safe
-// even if only its first steps succeed: a port that gets traffic and is still desired keeps a listener, an endpoint group
-// and, if there is one, a healthy endpoint. There is one exception. AWS does not admit two listeners with the same port. A
-// port that moves to another listener therefore belongs to no listener for a short time.
+// Package accelerators plans the changes of accelerators, their listeners, endpoint groups and endpoints. A plan does not
+// interrupt traffic even if only its first steps succeed: a port that gets traffic and is still desired keeps a listener, an
+// endpoint group and, if there is one, a healthy endpoint. There is one exception. AWS does not admit two listeners with the
+// same port. Therefore a port that moves to another listener belongs to no listener for a short time.
 //
-// An endpoint refers to a load balancer of a stack. The tags of the load balancers in AWS determine which load balancer
-// this is, and which owner must consent. Therefore the objects are translated again after the load balancers are read. Each
+// An endpoint refers to a load balancer of a stack. The tags of the load balancers in AWS determine which load balancer this
+// is, and whose consent is required. Therefore the objects are translated again after the load balancers are read. Each
 // translation checks the rights to the desired and to the existing endpoints. The steps that remove endpoints in
-// Accelerator.Revoked come first. The ARN of a new accelerator is written to the status right after the creation. Later
-// runs use this ARN only if the accelerator has all tags of the stack. The deletion of a load balancer waits until no
-// accelerator has it as an endpoint, or until a deadline. docs/accelerators.md describes the behavior for users.
+// Accelerator.Revoked come first. The ARN of a new accelerator is written to the status right after the creation. Later runs
+// use this ARN only if the accelerator has all tags of the stack. The deletion of a load balancer waits until no accelerator
+// has it as an endpoint, or until a deadline. docs/accelerators.md describes the behavior for users.
 package accelerators
 
 import (
@@ -44,7 +44,7 @@ type acceleratorPlanner struct {
 	listenersKeptForGuests []observed.AcceleratorListener
 }
 
-// Make plans the steps that bring an accelerator from its observed to its desired state.
+// Make returns the plan that changes an accelerator from its observed to its desired state, and findings.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
 	m := newAcceleratorPlanner(want, have, opt, memory)
 	switch {
@@ -52,8 +52,8 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		m.Findings.Add(*want.DeletionGuard)
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case want.Held.AllResources, len(want.Members)+len(want.Leaving) == 0:
-		// The object does not exist, although this controller did not remove its finalizer, or everything is held. The
-		// accelerator is retained. Only endpoints that the object may not use are removed.
+		// Either the object does not exist although this controller did not remove its finalizer, or the whole stack is
+		// held. The accelerator is retained. Only endpoints that the object may not use are removed.
 		endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	case m.isGuest() && len(want.Members) == 0:
 		guestPlanner{m}.leaveSharedAccelerator()
@@ -109,8 +109,8 @@ func newAcceleratorPlanner(want model.Stack, have observed.Stack, opt plan.Optio
 }
 
 // chooseAccelerator chooses the observed accelerator of the stack. This is the accelerator that the status of the object
-// records, or else the first one. Only accelerators with all tags of the stack are candidates. Accelerators that are not
-// chosen are orphans.
+// records, or the first accelerator if the status records none of them. Only accelerators with all tags of the stack are
+// candidates. Accelerators that are not chosen are orphans.
 func (m *acceleratorPlanner) chooseAccelerator() {
 	if m.isGuest() {
 		guestPlanner{m}.chooseSharedAccelerator()
@@ -156,7 +156,7 @@ func (m *acceleratorPlanner) converge() {
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
-		m.requestReplan() // no accelerator, for which AWS charges, is created before a listener is known
+		m.requestReplan() // AWS charges for an accelerator, so that none is created before a listener is known
 		return
 	}
 	ready := m.planAccelerator(first)
@@ -164,7 +164,7 @@ func (m *acceleratorPlanner) converge() {
 	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.removeConflictingOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
-	endpointGroupPlanner{m}.holdOverrides() // again, because more listeners may be retained now
+	endpointGroupPlanner{m}.holdOverrides() // called again, because more listeners may be retained now
 	endpointGroupPlanner{m}.planDials()
 	removed := endpointGroupPlanner{m}.planEndpointGroups(ready)
 	m.changeToDualStack(append(slices.Clone(ready), removed...))
@@ -207,7 +207,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 		return ready
 	}
 	if tag := m.Retag(a, tags, m.live.Tags, false, ready, m.requestedBy()); tag != "" && (ownerPlanner{m}).removesGuestTag() {
-		ready = append(ready, tag) // otherwise the guest would create its endpoint group again
+		ready = append(ready, tag) // the tag is removed first, so that the guest does not create its endpoint group again
 	}
 	if !m.live.Enabled {
 		m.changeAccelerator("enable", plan.ChangeAccelerator{Accelerator: a, Enabled: new(true)}, plan.Change{Path: "enabled", From: "false", To: "true"}, plan.NoImpact, ready)
@@ -267,8 +267,8 @@ func (m *acceleratorPlanner) reportAddresses() {
 	}
 }
 
-// idempotencyToken returns the idempotency token for the creation of a resource, a hash of the UID and the parts. Repeated
-// attempts get the same token, so that AWS creates the resource only once.
+// idempotencyToken returns the idempotency token for the creation of a resource: a hash of the UID of the object and of
+// parts. Repeated attempts have the same token, so that AWS creates the resource only once.
 func (m *acceleratorPlanner) idempotencyToken(parts ...string) string {
 	h := sha256.New()
 	for _, p := range append([]string{m.want.UID}, parts...) {

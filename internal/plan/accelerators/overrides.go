@@ -13,7 +13,7 @@ import (
 
 // holdOverrides holds the port overrides of an endpoint group, with a finding, if AWS would refuse the desired overrides
 // because of other listeners or endpoint groups of the accelerator. AWS refuses an endpoint port that is also a port of a
-// listener, and an endpoint port that overrides under two listeners use.
+// listener, and an endpoint port that port overrides of two listeners use.
 func (m endpointGroupPlanner) holdOverrides() {
 	for _, p := range m.listenerPairs {
 		for j, g := range p.want.Groups {
@@ -53,8 +53,8 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 	return ""
 }
 
-// endpointGroupWithPort returns an endpoint group that is retained, belongs to a listener other than p, and has an override
-// to the endpoint port; nil if there is none.
+// endpointGroupWithPort returns an endpoint group that is retained, belongs to a listener other than p, and has a port
+// override to the endpoint port; nil if there is no such endpoint group.
 func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
@@ -77,7 +77,7 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 }
 
 // areSurplusListenersKept reports whether observed listeners that match no desired listener are retained with their endpoint
-// groups. This is the case if the desired state is not completely known and may contain them.
+// groups. They are retained if the desired state is not completely known and may contain them.
 func (m *acceleratorPlanner) areSurplusListenersKept() bool {
 	return m.want.Held || m.isGuest() && len(m.listenerPairs) < len(m.want.Listeners)
 }

@@ -16,11 +16,11 @@ import (
 // The owner of an accelerator never changes the endpoint groups of its guests, and never deletes the listeners of these
 // endpoint groups.
 
-// ownerPlanner plans, for the owner of an accelerator, the changes for which endpoint groups of guests must be respected.
+// ownerPlanner plans the changes of an accelerator by its owner that depend on the endpoint groups of guests.
 type ownerPlanner struct{ *acceleratorPlanner }
 
-// guestNames returns a text for messages: the owners and regions of the endpoint groups that guests have under the given
-// listeners.
+// guestNames returns the owners and regions of the endpoint groups that guests have under the given listeners, as a text for
+// messages.
 func (m *acceleratorPlanner) guestNames(listeners ...string) string {
 	var out []string
 	for _, arn := range listeners {
@@ -93,7 +93,8 @@ func (m listenerPlanner) keepFirstBlockedListener() bool {
 	return false
 }
 
-// isBlockedByGuests reports whether endpoint groups of guests prevent the creation or change of a listener.
+// isBlockedByGuests reports whether AWS would refuse the creation or change of a listener because of endpoint groups of
+// guests.
 func (m listenerPlanner) isBlockedByGuests(p listenerPair) bool {
 	if p.live != nil && p.live.Protocol == p.want.Protocol && slices.Equal(p.live.Ports, p.want.Ports) {
 		return false
@@ -124,7 +125,7 @@ func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, proto
 	return true
 }
 
-// keepLiveSettings retains the observed settings of the listener pair with index i and reports this. If the listener does
+// keepLiveSettings retains the observed settings of the listener pair with index i, and adds a finding. If the listener does
 // not exist, it is not created.
 func (m listenerPlanner) keepLiveSettings(i int) {
 	p := m.listenerPairs[i]

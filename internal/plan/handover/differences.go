@@ -22,8 +22,8 @@ const maxComparedRules = 1000
 const maxShownDifferences = 5
 
 // Differences returns findings about the differences that clients would notice if a Gateway took over the load balancer of
-// another stack. A difference prevents the take-over, unless the owner of its rule has consented to the take-over by this
-// Gateway. For a difference that belongs to no rule, all members must have consented. have is the observed state of the
+// another stack. A difference in a rule prevents the take-over, unless the owner of the rule has consented to the take-over
+// by this Gateway. All other differences prevent it unless all members have consented. have is the observed state of the
 // Gateway, with the load balancer that it would take over; it is empty if AWS was not read. port returns the number of the
 // Service port of a binding.
 func Differences(want, from model.Stack, have observed.Stack, port func(model.Binding) string) (out finding.List) {
@@ -49,8 +49,8 @@ func Differences(want, from model.Stack, have observed.Stack, port func(model.Bi
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())
 		})
 	}
-	// Differences that prevent the take-over come first, and then those in settings, because the command does not show all of
-	// them.
+	// Differences that prevent the take-over come first, and then differences in settings, because at most
+	// maxShownDifferences are reported.
 	rank := func(d check.Difference) (n int) {
 		if consented(d) {
 			n = 2
@@ -88,8 +88,8 @@ func Differences(want, from model.Stack, have observed.Stack, port func(model.Bi
 	return out
 }
 
-// comparisonText returns a text about a comparison for a take-over that no difference prevents: either there are no
-// differences, or the owners have consented to all of them.
+// comparisonText returns the text for a comparison whose result permits the take-over: either there are no differences, or
+// the owners have consented to all of them.
 func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	switch {

@@ -61,7 +61,7 @@ func AssignResourceIDs(want model.Stack, have observed.Stack, port func(model.Bi
 // bindingOf returns the binding of an observed target group; false if there is not exactly one. A tenant can create a
 // binding with the labels of the stack for a target group of another tenant. Therefore bindings for a Service other than the
 // Service in the resource id of the target group are excluded. A shortened resource id may not contain the Service. In this
-// case, a single binding is assumed to be the right one.
+// case, a single binding is assumed to belong to the target group.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.MayBeShortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
@@ -105,8 +105,8 @@ func namespaceSimilarity(w model.TargetGroup, g observed.TargetGroup) int {
 }
 
 // similarity returns a score for how many settings of an observed target group equal the desired settings. A different
-// attribute reduces the score by the number of desired attributes. Of several target groups with the same targets, the most
-// similar one is assigned.
+// attribute reduces the score by the number of desired attributes. Of several target groups with the same targets, the
+// target group with the highest score is assigned.
 func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
 		n++
@@ -167,9 +167,9 @@ func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.ParseAdoptedTag(lb.Tags[naming.AdoptedTag])
 }
 
-// withoutResourcesOf returns the observed state without the resources that have the tags of the stack by, which has taken
-// them over, and without the bindings of their target groups. The labels of bindings are not trusted, because tenants can
-// write them.
+// withoutResourcesOf returns the observed state without the resources that the stack by has taken over, which have the tags
+// of by, and without the bindings of their target groups. The labels of bindings are not trusted, because tenants can write
+// them.
 func withoutResourcesOf(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.HasStackTags(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.HasStackTags(by, g.Tags) })

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// withLiveSettings returns a copy of a stack that has, for settings that its objects do not set, the values of its load
-// balancer in AWS. The stack keeps these values, and a Gateway with other values would change them. want is the stack of the
-// Gateway.
+// withLiveSettings returns a copy of the stack s in which settings that its objects do not set have the values of its load
+// balancer in AWS. The stack retains these values, and a Gateway with other values would change them. want is the stack of
+// the Gateway.
 func withLiveSettings(s, want model.Stack, have observed.Stack) model.Stack {
 	live := have.LiveLoadBalancer(model.LoadBalancerID)
 	if s.LoadBalancer == nil || live == nil {
@@ -64,9 +64,9 @@ func withLiveAttributes(desired, live map[string]string) map[string]string {
 	return out
 }
 
-// withLiveAddOns returns the add-ons of a stack, with the values in AWS of those that it does not set and the Gateway sets.
-// desired has the add-ons of the Gateway. An add-on stays nil if its value in AWS is not known. arn is the ARN of the load
-// balancer.
+// withLiveAddOns returns the add-ons of a stack. Add-ons that the Gateway sets but the stack does not set have their values
+// in AWS. desired has the add-ons of the Gateway. An add-on stays nil if its value in AWS is not known. arn is the ARN of
+// the load balancer.
 func withLiveAddOns(a, desired model.AddOns, arn string, facts observed.Facts) model.AddOns {
 	live := func(of model.AddOn) (observed.AddOn, bool) {
 		have, asked := facts.AddOns[model.AskAddOn{Of: of, ARN: arn}.Key()]
@@ -86,7 +86,7 @@ func withLiveAddOns(a, desired model.AddOns, arn string, facts observed.Facts) m
 		a.ClassicACL = &model.ClassicACL{ID: acl.ID}
 	}
 	if p, known := live(model.ShieldAdvanced); known && a.Shield == nil && desired.Shield != nil {
-		// A Gateway that switches the protection off does not delete one of another program.
+		// A Gateway that switches Shield Advanced off does not delete a protection that another program has created.
 		removable := p.Name == plan.ProtectionName || p.Name == plan.LegacyProtectionName
 		a.Shield = &model.Shield{On: p.ID != "" && (desired.Shield.On || removable)}
 	}
@@ -118,9 +118,9 @@ func withTrustStoreARNs(s model.Stack, have observed.Stack) model.Stack {
 	return s
 }
 
-// arnOf returns the ARN of a resource with a name: the ARN that a search for the name found, "" if there was no search, or the
-// ARN of the resource that is used in AWS, if it contains the name. The name of a stack that is not planned is not searched
-// for, but AWS already has what it resolves to. If neither is known, arnOf returns the name.
+// arnOf returns the ARN of the resource with the given name. found is the ARN that a search for the name has found; "" if
+// there was no search, as for the stack that is not planned. live is the ARN of the resource that is used in AWS, which is
+// the result if it contains the name. If no ARN is known, the result is the name.
 func arnOf(name, found, live string) string {
 	if found != "" {
 		return found

@@ -18,7 +18,7 @@ func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding
 	return slices.Concat(resourceObstacles(want, have), stepObstacles(want, steps))
 }
 
-// refusal returns the finding that a Gateway does not take over the load balancer that it requests. why is the reason.
+// refusal returns the finding that a Gateway does not take over the load balancer that it requests, because of why.
 func refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{
 		Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionRefused, Severity: finding.Error,
@@ -57,7 +57,7 @@ func ObjectObstacles(want, from model.Stack) (out finding.List) {
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
 			// In such an IngressGroup, each host belongs to one namespace. On a Gateway, hosts do not belong to namespaces.
-			// A user who attaches a route does not consent to this difference.
+			// A user who attaches a route to the Gateway does not thereby consent to this difference.
 			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
 		case !slices.Contains(want.Attached, m.Ref.Namespace):
 			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),

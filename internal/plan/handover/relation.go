@@ -20,18 +20,19 @@ const (
 	// HasOwnLoadBalancer means that this stack, a Gateway, requests the load balancer of the other stack, but already has
 	// another load balancer and retains it.
 	HasOwnLoadBalancer
-	// TakeOverNotAllowed means that objects of the two stacks do not allow the take-over. The resources of the other stack are
-	// not read.
+	// TakeOverNotAllowed means that ObjectObstacles returns findings that prevent the take-over. The resources of the other
+	// stack are not read.
 	TakeOverNotAllowed
 	// TakesOver means that this stack takes over the resources of the other stack.
 	TakesOver
-	// HandedOver means that the other stack has taken over the resources of this stack. This stack only removes finalizers
-	// from objects that leave it.
+	// HandedOver means that the other stack has taken over the resources of this stack. This stack changes nothing except
+	// that it removes the finalizers of objects that leave it.
 	HandedOver
-	// Withheld is like HandedOver, but the other stack does not request the load balancer any more. It retains the load
-	// balancer, because this stack may not take it back.
+	// Withheld is like HandedOver, but the other stack does not request the load balancer any more. The other stack retains
+	// the load balancer, because this stack may not take it back.
 	Withheld
-	// GivesBack means that the other stack takes back the resources of this stack. Until then, this stack changes nothing.
+	// GivesBack means that the other stack takes back the resources of this stack. This stack changes nothing until all
+	// resources are taken back.
 	GivesBack
 	// Returned means that the other stack has taken back all resources. This stack removes its finalizers.
 	Returned
@@ -68,7 +69,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 		}
 	}
 	if stack.IsEmpty() && stack.Held.AllResources {
-		return Relation{}, nil // the desired state is unknown, and the stack is held anyway
+		return Relation{}, nil // the desired state is unknown, so that the whole stack is held
 	}
 	switch requests := stack.Adopts != nil && !stack.IsEmpty(); {
 	case adopted && (!requests || stack.DryRun || stack.Adopts.From != from):
@@ -98,7 +99,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 }
 
 // relateToAdopter returns the relation of a stack to the Gateway that has taken over its load balancer. The Gateway retains
-// the load balancer as long as it requests the load balancer. A missing feature gate or class does not end the request.
+// the load balancer as long as it requests it. The request continues if the feature gate or the class is missing.
 func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
 	out := Relation{Other: by.Stack, Kind: HandedOver}
 	gateway, on, err := translate(by.Stack)
@@ -118,8 +119,8 @@ func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translato
 }
 
 // relateToPrevious returns the relation of a Gateway to the stack from which it has taken over a load balancer that it does
-// not request any more. The previous stack takes it back. If the previous stack does not exist or may not take it back, the
-// Gateway retains the load balancer and completes the take-over.
+// not request any more. The previous stack takes the load balancer back. If it does not exist or may not take the load
+// balancer back, the Gateway retains the load balancer and completes the take-over.
 func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
 	previous, on, err := translate(from)
 	switch {
@@ -134,8 +135,9 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 }
 
 // mayTakeBack reports whether a stack may take back the load balancer that a Gateway has taken over. This is allowed if the
-// stack has a member in a namespace that had a member at the take-over. Any user may join an IngressGroup whose members were
-// deleted. Such a user must not get a load balancer to which clients of the previous members still send requests.
+// stack has a member in a namespace that had a member at the take-over. Any user may create an Ingress in an IngressGroup
+// whose members were deleted. This user must not get a load balancer to which clients of the previous members still send
+// requests.
 func mayTakeBack(lb *observed.LoadBalancer, stack model.Stack) bool {
 	namespaces := naming.AdoptedNamespaces(lb.Tags)
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
@@ -202,7 +204,7 @@ func withoutDuplicateBindings(all []observed.Binding) []observed.Binding {
 func (rel Relation) AdjustDesired(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Kind != Returned && hasFinalizer(stack) {
 		// The stack has a load balancer that no other stack takes back. In dry run, resources that members may not use any
-		// more would not be removed.
+		// more would not be removed. Therefore dry run has no effect.
 		stack.DryRun = false
 	}
 	report := func(reason finding.Reason, message, fix string) (out finding.List) {
@@ -236,7 +238,7 @@ func (rel Relation) AdjustDesired(stack model.Stack, have observed.Stack) (model
 		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays unchanged in AWS until then", "wait")
 	case Returned:
 		backend := stack.BackendSecurityGroup
-		backend.Needed = false // the last stack that is deleted deletes the security group
+		backend.Needed = false // the stack whose load balancer is deleted last deletes the security group
 		return model.Stack{
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendSecurityGroup: backend, Adopts: stack.Adopts,
 		}, nil
@@ -270,7 +272,7 @@ func (rel Relation) IsWaitingForOther(stack model.Stack) bool {
 }
 
 // DependsOnOther reports whether the next run depends on the desired state of the other stack. This is the case while a load
-// balancer is handed over, or while the other stack has it.
+// balancer is handed over, or while the other stack has the load balancer.
 func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	switch rel.Kind {
 	case Unrelated, HasOwnLoadBalancer, TakeOverNotAllowed:

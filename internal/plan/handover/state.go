@@ -107,8 +107,8 @@ func (s StateFacts) isRequested() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.IsEmpty()
 }
 
-// hasWithdrawn reports whether the Gateway does not request any more the load balancer that it has taken over. A missing
-// class or setting does not end the request.
+// hasWithdrawn reports whether the Gateway does not request any more the load balancer that it has taken over. The request
+// continues if the class or a setting is missing.
 func (s StateFacts) hasWithdrawn() bool {
 	return !isHeldEntirely(s.Gateway) && (!s.isRequested() || s.Gateway.DryRun)
 }

@@ -10,12 +10,12 @@ import (
 
 // A controller without support for adoption removes the tags that record from which stack a Gateway has taken over its load
 // balancer. When this controller runs again, the Gateway still requests the load balancer of the other stack, and has a load
-// balancer with the name that the other stack uses. The name is not sufficient as evidence, because users can choose names.
-// The status of an Ingress or a Service is sufficient, because only controllers write it. If a member of the other stack has
-// the load balancer in its status, the tags are written again.
+// balancer with the name that the other stack uses. The name does not prove the take-over, because users can choose names.
+// The status of an Ingress or a Service proves it, because only controllers write the status. If a member of the other stack
+// has the load balancer in its status, the tags are written again.
 
 // relateWithoutTags returns the relation of the stack of a Gateway to the stack whose load balancer it requests, if the tags
-// that record the take-over are missing. See above for how the status of the members decides.
+// that record the take-over are missing. The status of the members determines the result, see the comment above.
 func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown StatusDNSName) (Relation, error) {
 	own := Relation{Kind: HasOwnLoadBalancer, Other: stack.Adopts.From}
 	other, on, err := translate(own.Other)
@@ -32,9 +32,9 @@ func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate
 	return Relation{Kind: TakesOver, Other: own.Other, OtherStack: other, TagsMissing: true}, nil
 }
 
-// relateToAdopterWithoutTags returns the relation of a stack to a Gateway that has the stack's load balancer, without the
-// tags that record the take-over, and still requests it. The stack waits until the tags are written again. If the Gateway
-// has not taken over the load balancer, the stacks are unrelated.
+// relateToAdopterWithoutTags returns the relation of a stack to a Gateway that requests and has its load balancer, if the
+// tags that record the take-over are missing. The stack waits until the tags are written again. If the Gateway has not taken
+// over the load balancer, the stacks are unrelated.
 func relateToAdopterWithoutTags(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown StatusDNSName) (Relation, error) {
 	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersWithStatusOf(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil
