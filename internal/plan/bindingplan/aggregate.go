@@ -22,8 +22,8 @@ type EndpointSecurityGroup struct {
 type RuleAggregate struct {
 	contributions                 map[Key]Contribution
 	requestedRules, retainedRules ruleCounts
-	holderCounts                  map[string]int // number of bindings that hold a security group
-	holdingAllCount               int            // number of bindings that hold all security groups
+	holderCounts                  map[string]int // number of bindings with the security group in HeldSecurityGroups
+	holdingAllCount               int            // number of bindings with HoldsAll set
 }
 
 // ruleCounts has the number of bindings that contribute a rule, by security group and rule.
@@ -37,7 +37,7 @@ func NewRuleAggregate() *RuleAggregate {
 // AffectedSecurityGroups has the security groups whose rules may change because of a contribution.
 type AffectedSecurityGroups struct {
 	Groups map[string]bool
-	All    bool // the rules of every security group may be affected
+	All    bool // the rules of every security group may change
 }
 
 // Get returns the contribution of a binding; false if it has none.
@@ -94,8 +94,8 @@ func (n ruleCounts) replace(was, rules RuleSet, out AffectedSecurityGroups) {
 	}
 }
 
-// addToCount adds by to the number of bindings that contribute a rule. If this number was or becomes 0, it adds the security
-// group to out.
+// addToCount changes the number of bindings that contribute the rule r by the value of by. If this number was or becomes 0,
+// it adds the security group to out.
 func (n ruleCounts) addToCount(r SecurityGroupRule, by int, out AffectedSecurityGroups) {
 	rules := n[r.Group]
 	if rules == nil {
@@ -144,8 +144,8 @@ type SecurityGroupChange struct {
 // Empty reports whether nothing has to change.
 func (c SecurityGroupChange) Empty() bool { return len(c.Authorize)+len(c.Revoke) == 0 }
 
-// ChangeOf returns the changes that give a security group the rules that all bindings request. It retains rules that are
-// held or that a binding retains.
+// ChangeOf returns the changes that give a security group the rules that all bindings request. They remove no rule of a held
+// security group, and no rule that a binding retains.
 func (a *RuleAggregate) ChangeOf(g EndpointSecurityGroup, o RuleOptions) SecurityGroupChange {
 	want := network.AggregateRules(slices.Collect(maps.Keys(a.requestedRules[g.ID])), !o.KeepPortsSeparate)
 	authorize, revoke := network.DiffEndpointRules(want, g.Ingress, a.holdingAllCount == 0 && a.holderCounts[g.ID] == 0)
@@ -153,8 +153,8 @@ func (a *RuleAggregate) ChangeOf(g EndpointSecurityGroup, o RuleOptions) Securit
 	return SecurityGroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
 }
 
-// OrderByShare returns a change with the rules to add in the order in which they get capacity in the security group. Rules
-// that cover a rule to remove come first. The others are ordered by the shares of the namespaces whose bindings request
+// OrderByShare returns a change with the rules to add in the order in which they are added until the quota is reached. Rules
+// that cover a rule to remove come first. All other rules are ordered by the shares of the namespaces whose bindings request
 // them.
 func (a *RuleAggregate) OrderByShare(c SecurityGroupChange, o RuleOptions) SecurityGroupChange {
 	requested := map[string][]model.IngressRule{}
@@ -204,9 +204,9 @@ func (a *RuleAggregate) OrderByShare(c SecurityGroupChange, o RuleOptions) Secur
 	return c
 }
 
-// ReplacementsOf returns the rules to add that must exist before the rule old is removed. Otherwise the traffic that old
-// admits would be interrupted. The result is a rule that covers old, or else all rules for the source and for some of the
-// ports of old. If there are none of these, it is the first rule for some of these ports, because the source may have
+// ReplacementsOf returns the rules to add that must exist before the rule old is removed, so that the traffic that old
+// admits is not interrupted. The result is a rule that covers old, or else all rules for the source and for some of the
+// ports of old. If there is no such rule, it is the first rule for some of the ports of old, because the source may have
 // changed. Rules for IPv4 and IPv6 ranges do not replace each other, because AWS has a quota for each.
 func (c SecurityGroupChange) ReplacementsOf(old model.IngressRule) (out []model.IngressRule) {
 	var otherSource []model.IngressRule

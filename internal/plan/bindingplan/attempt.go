@@ -25,7 +25,7 @@ func (a *RegistrationAttempt) isOverCapacity() bool {
 }
 
 // sendableEndpoints returns the endpoints that may be sent to AWS now. It omits endpoints that AWS has refused, until
-// RefusedTarget.Until. Otherwise every change of another target would repeat the refused call.
+// RefusedTarget.Until. If they were not omitted, every change of another target would repeat the refused call.
 func (m Memory) sendableEndpoints(list []targets.Endpoint, now time.Time) []targets.Endpoint {
 	if len(m.RefusedTargets) == 0 {
 		return list

@@ -21,9 +21,10 @@ type Conflict struct {
 func (c Conflict) exists() bool { return c.PrecedingBinding != nil || c.OwnedByOtherNamespace }
 
 // ConflictOf returns the conflict of binding b with the other bindings of its target group. PrecedingBinding is the binding
-// that comes first. Two bindings would deregister each other's targets endlessly, unless both have multiClusterTargetGroup
-// set. A target group that the controller created may only be used by bindings in the namespaces of its owners. Its name is
-// predictable: a tenant may have created a binding for it in another namespace before.
+// that has precedence. Two bindings would deregister each other's targets endlessly, unless both have
+// multiClusterTargetGroup set. A target group that the controller created may only be used by bindings in the namespaces of
+// its owners. The name of a target group is predictable, so that a tenant may have created a binding with this name in
+// another namespace before.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
 	out := Conflict{OwnedByOtherNamespace: !MayRegister(b, owners)}
 	for _, o := range others {
@@ -38,7 +39,8 @@ func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding,
 }
 
 // MayRegister reports whether a binding may register targets in a target group that was created for objects in the
-// namespaces owners. Without owners, every binding may. The same rule applies to a target group that several clusters share.
+// namespaces owners. If owners is empty, every binding may register targets. The result does not depend on whether several
+// clusters share the target group.
 func MayRegister(b *elbv2.TargetGroupBinding, owners []string) bool {
 	return len(owners) == 0 || slices.Contains(owners, b.Namespace)
 }
@@ -53,8 +55,8 @@ func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 }
 
 // hasPrecedence reports whether a comes before b in the order of the bindings of a target group. Bindings in the namespaces
-// of its owners come first, then bindings that have found the target group, then older bindings. The second criterion is for
-// bindings that were created before a target group with their name existed: these come last.
+// of its owners come first, then bindings that have found the target group, then older bindings. Bindings that were created
+// before a target group with the name in their spec existed come last.
 func hasPrecedence(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	if x, y := slices.Contains(owners, a.Namespace), slices.Contains(owners, b.Namespace); x != y {
 		return x

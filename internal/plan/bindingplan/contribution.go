@@ -144,8 +144,8 @@ func RulesOfPods(d targets.RuleDemand, found ENIs, o RuleOptions) RequestedRules
 	return a
 }
 
-// addRules adds the rules of a security group. A faulty binding may need more rules that are unknown; therefore it also
-// holds the security group.
+// addRules adds the rules of a security group. A faulty binding may need more rules, which are unknown. Therefore no rule of
+// the security group is removed.
 func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	a.Rules.add(group, rules)
 	if a.Faulty {
@@ -153,7 +153,8 @@ func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	}
 }
 
-// holdCandidates records that the security group of an endpoint is one of the candidates, or is unknown if there are none.
+// holdCandidates records that the security group of an endpoint is one of the candidates, or any security group if there are
+// no candidates. No rule of these security groups is removed.
 func (a *RequestedRules) holdCandidates(candidates []network.ENISecurityGroup) {
 	a.Complete = false
 	a.HoldsAll = a.HoldsAll || len(candidates) == 0
@@ -174,7 +175,7 @@ func (o RuleOptions) addUnknownSecurityGroup(a *RequestedRules, n targets.Endpoi
 }
 
 // ruleList identifies the list of rules that was added last, and its security group. The pods of a binding share one list of
-// rules, and most of them share a security group. If the same list is to be added again, this can be skipped.
+// rules, and most of them share a security group. It need not be added again for each pod.
 type ruleList struct {
 	group string
 	first *model.IngressRule

@@ -54,7 +54,7 @@ func (p *planner) converge() {
 			return
 		}
 		if p.LiveTargetGroup == nil && (p.storedCheckpoint() == "" || p.Memory.ComparisonDueIn <= 0 || !p.isSpecObserved()) {
-			p.ask(AskTargetGroup{}) // not read again for each change of pods
+			p.ask(AskTargetGroup{}) // the condition prevents a read for each change of pods
 			return
 		}
 	}
@@ -138,7 +138,7 @@ func (p *planner) clearCheckpoint() {
 func (p *planner) removeForMissingBackend() {
 	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
-		// The Service may be new: its event may arrive after that of the binding.
+		// The Service may be new: its event may arrive after the event of the binding.
 		p.addStep(NoteRemovalNotNeeded, "")
 		p.requeueAfter(durations.FirstBackOff, "the Service may be created soon")
 		return
@@ -163,7 +163,7 @@ func (p *planner) removeForMissingBackend() {
 	p.cleanUp(why)
 }
 
-// retainForMissingSource plans no changes of targets, because there are no nodes, or no EndpointSlices for the Service.
+// retainForMissingSource retains all targets, because there are no nodes, or no EndpointSlices for the Service.
 func (p *planner) retainForMissingSource() {
 	p.addStep(NoteBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {

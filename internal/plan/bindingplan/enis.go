@@ -64,8 +64,8 @@ func ENIQueryFor(demands ...targets.RuleDemand) ENIQuery {
 				switch {
 				case p.Instance != "":
 					q.Instances = append(q.Instances, p.Instance)
-					// Only the first lookup expects the address. In a later lookup, the instance is a fallback that need
-					// not have the address.
+					// The instance is expected to have the address only if the first lookup is by instance. A later lookup
+					// is a fallback.
 					if p.EndpointIP != "" && i == 0 {
 						q.ExpectedAddresses[p.Instance] = append(q.ExpectedAddresses[p.Instance], p.EndpointIP)
 					}

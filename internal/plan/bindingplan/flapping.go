@@ -23,8 +23,8 @@ func (d delayedChanges) isEmpty() bool { return len(d.endpoints)+len(d.targets) 
 
 // delayFlapping moves flapping endpoints and targets from the changes to m.delayed. While an endpoint is delayed, all
 // targets with ready pods are retained. Targets without a ready pod are deregistered at once. If no target is left that has
-// a ready pod, the delay is short. Nodes are never delayed, because tenants cannot change them. It returns false if the plan
-// needs an answer first.
+// a ready pod, the delay is short. Nodes are never delayed, because tenants cannot change them. It returns false if a
+// question must be answered first.
 func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 	if p.Memory.FlappingDelay <= 0 || targets.HasInstanceTargets(p.CompletedBinding) {
 		return true
@@ -59,7 +59,7 @@ func (p targetPlanner) delayFlapping(m *targetMoves) bool {
 }
 
 // unservingTargets returns those of the targets old that cannot answer requests, because their pods are not ready or are
-// terminating. The second result is false if the plan needs an answer first.
+// terminating. The second result is false if a question must be answered first.
 func (p targetPlanner) unservingTargets(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true

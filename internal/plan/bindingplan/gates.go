@@ -20,9 +20,10 @@ const noWaitingPod time.Duration = -1
 type gateCondition struct {
 	pod  *corev1.Pod
 	want targets.ReadinessCondition
-	// needsNoPolling is set if the condition will not change soon, so that polling it is useless.
+	// needsNoPolling is set if the condition will not change soon, so that the health is not polled for it.
 	needsNoPolling bool
-	// isUnchecked is set if AWS has not checked the target yet. Then the condition may be True because of an earlier target.
+	// isUnchecked is set if AWS has not checked the target yet. In this case, the condition may be True because of an
+	// earlier target.
 	isUnchecked bool
 }
 
@@ -99,7 +100,8 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessCondition {
 	shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gateType())
 	if targets.IsUnchecked(m.Target) && shown != targets.NotInUseCondition && targets.IsOlderThanContainers(m.Endpoint.Pod, since) {
-		// The health was that of the containers before they were restarted. NotInUseCondition shows no health.
+		// The condition shows the health before the containers were restarted. NotInUseCondition shows no health, so that it
+		// is kept.
 		shown = targets.ReadinessCondition{}
 	}
 	if m.Target.IsNotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
@@ -109,8 +111,8 @@ func (f gatePlanner) conditionOf(m targets.MatchedPair) targets.ReadinessConditi
 }
 
 // isLongUnchecked reports whether a pod waits for its gate although AWS has not checked the health of targets of the target
-// group for some time. It reads this time from the conditions of all pods, including pods with NotInUseCondition. Otherwise
-// every new pod of a rollout would have to wait for this time.
+// group for some time. It reads this time from the conditions of all pods, including pods with NotInUseCondition, so that
+// not every new pod of a rollout has to wait for this time.
 func (f gatePlanner) isLongUnchecked(matched []targets.MatchedPair) bool {
 	if targets.HasInstanceTargets(f.CompletedBinding) {
 		return false
@@ -189,7 +191,7 @@ func (f gatePlanner) missingEndpointFinding() finding.Finding {
 }
 
 // pollInterval returns the time until the health is read again. since is the time since the latest change of a closed gate:
-// the longer the target has not been healthy, the less likely it is to become healthy soon.
+// a target that has not been healthy for a long time is read less often.
 func (o Options) pollInterval(since time.Duration) time.Duration {
 	switch {
 	case since < durations.LastPoll:

@@ -51,7 +51,7 @@ func (p *planner) planDeletion() {
 }
 
 // cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. It is not a failure if
-// the target group does not exist any more. It returns false if the plan needs an answer first or ends with a failure.
+// the target group does not exist any more. It returns false if a question must be answered first or ends with a failure.
 func (p *planner) cleanUp(why string) bool {
 	switch {
 	case p.CompletedBinding == nil && p.DescribeFailure == nil:
@@ -84,7 +84,7 @@ func (p *planner) openGates(why string) {
 
 // deregisterAll plans to deregister all targets of the binding. It does nothing if another binding has precedence. In a
 // shared target group, it deregisters the targets of this cluster. Targets that another binding needs are retained. If
-// mayWait is set, the call may be postponed. It returns false if the plan needs an answer first or ends with a failure.
+// mayWait is set, the call may be postponed. It returns false if a question must be answered first or ends with a failure.
 func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	if p.Conflict == nil {
 		p.ask(AskConflict{})

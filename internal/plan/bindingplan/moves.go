@@ -106,7 +106,7 @@ func (p targetPlanner) planAfterRegistration(m *targetMoves) {
 	_, old := splitReplacedTargets(m.Diff)
 	m.attempt = p.Attempt
 	p.deregisterOld(m, old)
-	if p.Attempt.isOverCapacity() { // there may be capacity for some of them after the deregistration
+	if p.Attempt.isOverCapacity() { // after the deregistration, there may be capacity for some of the refused endpoints
 		var overCapacity []targets.Endpoint
 		var others *RegistrationAttempt
 		for _, r := range p.Attempt.Refusals {
@@ -122,7 +122,7 @@ func (p targetPlanner) planAfterRegistration(m *targetMoves) {
 }
 
 // deregisterOld plans to deregister old targets after new targets were registered. If AWS refused all new targets, it
-// retains the old targets whose pods are still ready.
+// retains old targets whose pods are still ready.
 func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 	a := m.attempt
 	if a != nil && a.LastFailure != nil && !a.isOverCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.ToRegister, a.Refusals)) == 0 {
@@ -172,8 +172,8 @@ func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoin
 	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return identities[e.Identity()] })
 }
 
-// servingPods returns the pods of targets that are ready and not terminating, by address. The second result is false if the
-// plan needs an answer first.
+// servingPods returns the pods of targets that are ready and not terminating, by address. The second result is false if a
+// question must be answered first.
 func (p targetPlanner) servingPods(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.ServingPods == nil || !p.ServingPods.AskedAddresses[t.ID] {
@@ -190,8 +190,8 @@ func (p targetPlanner) servingPods(list []*observed.Target) (map[string]*corev1.
 	return out, true
 }
 
-// compare returns the changes of the targets. The second result is false if the plan needs an answer first or a fact could
-// not be read. age is the maximum age of the health. Cached health is not sufficient to decide whether new targets can
+// compare returns the changes of the targets. The second result is false if a question must be answered first or a fact
+// could not be read. age is the maximum age of the health. Cached health is not sufficient to decide whether new targets can
 // replace old ones, or whether the gate of a pod may be opened: the health may have changed, and the address may have
 // belonged to another pod.
 func (p targetPlanner) compare(age time.Duration) (*targetMoves, bool) {
@@ -265,9 +265,9 @@ func (p targetPlanner) needsFreshHealth(d targets.Diff) bool {
 }
 
 // retainServingTargets moves old targets from ToDeregister to retainedTargets if all new targets are still in their first
-// health checks, for example after the selector of a Service was changed. Otherwise no target could answer requests. An old
-// target is retained while its pod is ready, at most until the first health checks of the new targets end. It is not
-// retained if the target group has no capacity for both. It returns false if the plan needs an answer first.
+// health checks, for example after the selector of a Service was changed. Without the old targets, no target could answer
+// requests. An old target is retained while its pod is ready, at most until the first health checks of the new targets end.
+// It is not retained if the target group has no capacity for both. It returns false if a question must be answered first.
 func (p targetPlanner) retainServingTargets(m *targetMoves) bool {
 	serving, ok := p.servingOldTargets(m.Diff)
 	if !ok || len(serving) == 0 {
@@ -286,7 +286,7 @@ func (p targetPlanner) retainServingTargets(m *targetMoves) bool {
 }
 
 // servingOldTargets returns the pods of old targets that can still answer requests, by address. It returns none if the
-// matched targets are sufficient. The second result is false if the plan needs an answer first.
+// matched targets are sufficient. The second result is false if a question must be answered first.
 func (p targetPlanner) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) {
 	if targets.HasInstanceTargets(p.CompletedBinding) || len(d.OverCapacity) > 0 || len(d.ToDeregister) == 0 || len(d.ToRegister)+len(d.MatchedPairs) == 0 {
 		return nil, true

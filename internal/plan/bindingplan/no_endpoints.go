@@ -27,7 +27,7 @@ func (f *Facts) mustReportNoEndpoints() bool {
 const maxSelectorCheckTargets = 5
 
 // detectSelectorChange sets m.selectorChanged if the Service has no endpoints any more, but its previous pods still run. The
-// reason is probably a change of its selector. It returns false if the plan needs an answer first.
+// reason is probably a change of its selector. It returns false if a question must be answered first.
 func (p targetPlanner) detectSelectorChange(m *targetMoves) bool {
 	if u := p.Resolution.NoEndpointsReason; u == nil || !u.HadEndpoints || len(m.ToDeregister) == 0 {
 		return true

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// NodeSecurityGroups has the security groups for the rules of nodes. All bindings with the same node selector share it. If
-// the list of nodes changes, only the security groups of new and changed nodes are read.
+// NodeSecurityGroups has the security groups for the rules of nodes. All bindings with the same node selector share one
+// NodeSecurityGroups value. If the list of nodes changes, only the security groups of new and changed nodes are read.
 type NodeSecurityGroups struct {
 	list           *targets.NodeList
 	oldestReadTime time.Time // time at which the oldest security group was read
@@ -25,9 +25,9 @@ type unclearNode struct {
 	candidates []network.ENISecurityGroup // all security groups of the ENI; empty if the ENI of the node is unknown
 }
 
-// NewNodeSecurityGroups returns the security groups of a list of nodes. It copies those of unchanged nodes from old, an
-// earlier result for the same node selector, which may be nil. The query selects the ENIs of the other nodes. AddENIs must
-// be called with the answer.
+// NewNodeSecurityGroups returns the security groups of a list of nodes. It copies the security groups of unchanged nodes
+// from old, an earlier result for the same node selector, which may be nil. The query selects the ENIs of the other nodes.
+// AddENIs must be called with the answer.
 func NewNodeSecurityGroups(list *targets.NodeList, old *NodeSecurityGroups, now time.Time) (*NodeSecurityGroups, ENIQuery) {
 	g := &NodeSecurityGroups{list: list, oldestReadTime: now, byNode: make([]string, list.Len())}
 	if old != nil && now.Sub(old.oldestReadTime) < durations.SettleWindow {

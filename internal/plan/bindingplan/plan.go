@@ -64,7 +64,7 @@ const (
 	reportTargets                     // the health of targets, and success
 	reportMissingBackend              // a Service that does not exist
 	reportCleanup                     // only failures, with the reason reasonFailedCleanup
-	reportDeletion                    // only failures; afterwards the binding is forgotten
+	reportDeletion                    // only failures; afterwards the Memory of the binding is deleted
 )
 
 // planner makes the plan for one binding.

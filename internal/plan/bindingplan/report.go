@@ -22,8 +22,8 @@ type StepResults struct {
 	// RemovalNotNeeded is set if the step NoteRemovalNotNeeded was carried out.
 	RemovalNotNeeded bool
 	AWSChanged       bool // this run has changed AWS
-	// PostponedFor is the time until a postponed call may be sent. The rate limiter has postponed this call, but the plan was
-	// not ended.
+	// PostponedFor is the time until a postponed call may be sent. The rate limiter has postponed this call without ending
+	// the plan.
 	PostponedFor time.Duration
 	Rules        RulesResult
 	// Err is the error of a read of a fact that the rest of the plan needs.
@@ -297,7 +297,8 @@ func (r *reporter) endWithFindings(fs ...finding.Finding) {
 	r.Findings.Add(fs...)
 	r.Findings = r.Findings.Sorted()
 	if r.StatusHasFault {
-		// Another text in the same run would be another write of the status. This would trigger a run, and so on without end.
+		// A second fault in the same run would be a second write of the status. Each write triggers a run, so that runs
+		// would not end.
 		return
 	}
 	r.StatusHasFault = true
@@ -322,8 +323,8 @@ func (r *reporter) endWithCleanupFailure(f Failure) {
 	r.Err = f.Err
 }
 
-// recordSuccessReport records whether success still has to be reported. It is recorded because the run that sends the
-// postponed call may find nothing left to change.
+// recordSuccessReport records whether success still has to be reported, because the run that sends the postponed call may
+// find nothing left to change.
 func (r *reporter) recordSuccessReport(reported bool) {
 	switch {
 	case reported && r.Memory.SuccessPending:

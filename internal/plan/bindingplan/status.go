@@ -94,8 +94,8 @@ func stableMessage(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxMessageBytes)], "")
 }
 
-// events returns the events for the findings of the report. The events of errors about the binding get reason. An event about
-// success is added if reason is empty, AWS was changed and no call is postponed.
+// events returns the events for the findings of the report. The events of errors about the binding have the given reason. An
+// event about success is added if reason is empty, AWS was changed and no call is postponed.
 func (r *reporter) events(reason string) WriteEvents {
 	return r.Facts.events(r.Findings, reason, r.stepResults.AWSChanged && !r.CallPostponed)
 }
@@ -124,8 +124,8 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	return WriteEvents{append(out, lastingWarnings(f.Key))}
 }
 
-// lastingWarnings returns a patch that makes the warnings in the same WriteEvents step lasting: their events are emitted
-// again before the API server deletes them.
+// lastingWarnings returns the patch for the warnings in the same WriteEvents step: their events are emitted again before the
+// API server deletes them.
 func lastingWarnings(key Key) cluster.LastingWarnings {
 	return cluster.LastingWarnings{Subject: "TargetGroupBinding " + key.String()}
 }

@@ -77,7 +77,7 @@ type DropRecord struct{}
 type SetGate struct {
 	Pod  *corev1.Pod
 	Want targets.ReadinessCondition
-	// OpensGate is set if the gate opens. The pod has then waited since the time Since.
+	// OpensGate is set if the gate opens. Since is the time from which the pod has waited.
 	OpensGate bool
 	Since     time.Time
 }

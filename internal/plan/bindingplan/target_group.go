@@ -49,14 +49,14 @@ func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	return elbv2.TargetGroupIPAddressType(g.AddressType)
 }
 
-// NeedsCompletion reports whether unset fields of the stored binding must be read from AWS. This is the case if the binding
-// is new, or if it cannot be used without them. In a binding of another controller, unset fields mean the defaults.
+// NeedsCompletion reports whether unset fields of the stored binding must be read from AWS. They are read if the binding is
+// new, or if it cannot be used without these fields. In a binding of another controller, unset fields mean the defaults.
 func (f *Facts) NeedsCompletion() bool {
 	return IsUnusable(f.StoredBinding) || f.StoredBinding.DeletionTimestamp == nil && !f.hasFinalizer() && IsIncomplete(f.StoredBinding)
 }
 
-// isCompletedBy reports whether the defaults of the unset fields in the stored binding equal the values in the completed
-// binding whole. In this case, the values need not be written.
+// isCompletedBy reports whether the defaults of the unset fields in the stored binding equal the values in whole, the
+// completed binding. If so, the values need not be written.
 func (f *Facts) isCompletedBy(whole *elbv2.TargetGroupBinding) bool {
 	b := f.StoredBinding.Spec
 	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
