@@ -16,7 +16,7 @@ import (
 
 // ResolveLoadBalancer chooses the subnets, addresses and security groups of a load balancer and stores them in lb. If a
 // choice fails, an existing load balancer keeps its setting, and a missing load balancer is not created. shared has the
-// security groups of the ALB for a frontend NLB that uses the same ones.
+// security groups of the ALB, for a frontend NLB that has the same security groups.
 func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []plan.SecurityGroupRef) {
 	r := resolver{d, lb, shared}
 	r.resolveSubnets()
@@ -97,8 +97,8 @@ func (r *resolver) reportUnsuitableSetting(f finding.Finding, part string) {
 	}
 }
 
-// reportUnavailableSetting reports that fact f, which a setting depends on, is unavailable. part is the name of the setting in
-// messages. An existing load balancer keeps the setting; the creation of a missing one is held.
+// reportUnavailableSetting reports that fact f, which a setting depends on, is unavailable. part is the name of the setting
+// in messages. An existing load balancer keeps the setting; the creation of a missing load balancer is held.
 func (r *resolver) reportUnavailableSetting(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is created"
 	if r.lb.IsFrontend() {
@@ -125,7 +125,7 @@ func (r *resolver) holdCreation() {
 }
 
 // resolveSecurityGroups finds the security groups of the load balancer. As long as they are unknown, no load balancer is
-// created, because without them it would admit clients that must not reach it.
+// created, because a load balancer without them would admit clients that must not reach it.
 func (r *resolver) resolveSecurityGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {

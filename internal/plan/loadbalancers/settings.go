@@ -25,7 +25,7 @@ type Planner struct {
 
 // changeSecurityGroups plans to change the security groups of a load balancer, and the setting that applies their rules to
 // traffic through AWS PrivateLink. AWS does not add security groups to a network load balancer that was created without
-// them, and does not remove the last one; such changes are only reported.
+// them, and does not remove the last security group. These changes are only reported.
 func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	live, a := lb.Live, lb.Address()
 	if lb.Desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.SecurityGroups) == 0) {
@@ -101,7 +101,7 @@ func (p *Planner) setIPAMPool(lb *resolved.LoadBalancer, pool string, after []pl
 }
 
 // planCapacity plans the capacity reservation. The existing reservation is read only if one is desired. The step waits until
-// the load balancer is active; no other step waits for it.
+// the load balancer is active; no other step waits for this step.
 func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 	want, live := lb.Desired.Capacity, lb.Live
 	if want == nil {

@@ -56,7 +56,7 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 }
 
 // Create plans to create a load balancer and returns the step. The step comes after steps that delete load balancers,
-// because one of these may have the same name.
+// because a deleted load balancer may have the same name.
 func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.StepID {
 	want, a := lb.Desired, lb.Address()
 	why, impact, replaced := "the stack has no load balancer", plan.NoImpact, ""
@@ -147,9 +147,9 @@ func (p *Planner) Delete(lb observed.LoadBalancer, replaced, why string, after [
 	return id
 }
 
-// noEndpointWait returns a wait until no accelerator has the load balancer as an endpoint; empty if none has. The wait has a
-// deadline. AWS does not remove deleted load balancers from endpoint groups, and requests through the accelerator would
-// fail.
+// noEndpointWait returns a wait until no accelerator has the load balancer as an endpoint; empty if no accelerator has it.
+// The wait has a deadline. AWS does not remove deleted load balancers from endpoint groups, and requests through the
+// accelerator would fail.
 func (p *Planner) noEndpointWait(lb observed.LoadBalancer) plan.Wait {
 	if !p.Opt.Accelerators {
 		return plan.Wait{}

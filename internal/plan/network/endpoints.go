@@ -85,9 +85,9 @@ type ENISecurityGroup struct {
 	Tags map[string]string
 }
 
-// ChooseSecurityGroup returns the security group of an ENI that gets the rules for its endpoints: the only one, or
-// the only one that is tagged for the cluster and has the extra tags. The error is for the operator, who tags the
-// security groups.
+// ChooseSecurityGroup returns the security group of an ENI that gets the rules for its endpoints: the only security group of
+// the ENI, or the only one that is tagged for the cluster and has the extra tags. The error is for the operator, who tags
+// the security groups.
 func ChooseSecurityGroup(cluster, eni string, groups []ENISecurityGroup, extra map[string]string) (string, error) {
 	if len(groups) == 1 {
 		return groups[0].ID, nil

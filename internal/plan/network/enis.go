@@ -34,7 +34,7 @@ func containsIPv6(addresses []string, ip string) bool {
 	})
 }
 
-// ENIWithAddress returns the ENI that carries an address; false if none does.
+// ENIWithAddress returns the ENI that has an address; false if no ENI has the address.
 func ENIWithAddress(ip string, enis []ENI) (ENI, bool) {
 	for _, i := range enis {
 		if i.HasAddress(ip) {

@@ -29,8 +29,8 @@ func DiffRules(want, have []model.IngressRule) (authorize, revoke []model.Ingres
 	return authorize, revoke
 }
 
-// rulesByIdentity returns the rules by their canonical form without description. If several rules are equal, it returns the
-// first.
+// rulesByIdentity returns the rules by their canonical form without description. If several rules are equal, the result has
+// the first.
 func rulesByIdentity(rules []model.IngressRule) map[model.IngressRule]model.IngressRule {
 	out := make(map[model.IngressRule]model.IngressRule, len(rules))
 	for _, r := range rules {
@@ -48,9 +48,9 @@ func withoutDescription(r model.IngressRule) model.IngressRule {
 	return r
 }
 
-// AuthorizeUpToQuota authorizes as many of the first rules as the quota of their security group permits, and returns their
-// number. If this is not the number of all rules, it also returns the error of AWS. AWS refuses a whole call that exceeds
-// the quota. isQuota reports whether an error is such a refusal.
+// AuthorizeUpToQuota authorizes rules in the given order until the quota of their security group is reached, and returns the
+// number of authorized rules. If not all rules are authorized, it also returns the error of AWS. AWS refuses a call that
+// exceeds the quota as a whole. isQuota reports whether an error is a quota error.
 func AuthorizeUpToQuota(rules []model.IngressRule, authorize func([]model.IngressRule) error, isQuota func(error) bool) (int, error) {
 	err := authorize(rules)
 	if err == nil {

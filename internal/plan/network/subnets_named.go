@@ -31,7 +31,7 @@ func chooseNamedSubnets(r SubnetRequest, c model.SubnetsNamed, a observed.Subnet
 	var chosen []observed.Subnet
 	var missing, repeated []string
 	used := map[string]bool{}
-	timesUsed := map[string]int{} // by name
+	timesUsed := map[string]int{} // number of subnets that are already chosen for a name
 	for _, ref := range c.Refs {
 		var s observed.Subnet
 		var ok bool

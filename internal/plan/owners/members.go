@@ -117,8 +117,8 @@ func (rt *Retention) RetainedMemberOf(port int32, r *observed.Rule) *model.HeldM
 }
 
 // RetainRules inserts the existing rules of held members into the desired rules of a listener, at their current positions.
-// The keys of taken are the ARNs of existing rules that are used for other desired rules. RetainRules skips these, and adds
-// the ARNs of the rules that it inserts.
+// The keys of taken are the ARNs of existing rules that are used for other desired rules. RetainRules skips these rules, and
+// adds the ARNs of the rules that it inserts to taken.
 func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	if l.Live == nil || len(rt.members) == 0 || l.RedirectsAll {
 		return
@@ -161,9 +161,9 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	l.Rules = append(rules, rest...)
 }
 
-// indexAfterSpecificRules returns the index after the last of the desired rules that has a hostname which r matches as
-// well, by a wildcard or because r has no hosts. Requests for such a hostname belong to the most specific Gateway listener,
-// which may not admit the owner of r.
+// indexAfterSpecificRules returns the index after the last desired rule with a hostname that r also matches, by a wildcard
+// or because r has no hosts. Requests for such a hostname belong to the most specific Gateway listener, which may not admit
+// the owner of r.
 func indexAfterSpecificRules(rules []resolved.Rule, r *observed.Rule) int {
 	mine := model.Rule{Conditions: r.Conditions}.Hosts()
 	for i := len(rules) - 1; i >= 0; i-- {

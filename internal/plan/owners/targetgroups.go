@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// TargetGroups records which existing target group is used for which desired one, and to which members the existing target
-// groups belong.
+// TargetGroups records which existing target group is used for which desired target group, and which members own the
+// existing target groups.
 type TargetGroups struct {
 	*draft.Draft
 	DesiredTargetGroups map[string]*model.TargetGroup // by ID in the stack
@@ -155,8 +155,8 @@ func (tg *TargetGroups) MayBelongTo(ref finding.Ref, r observed.Rule) bool {
 	})
 }
 
-// IsOwnedByOtherNamespace reports whether a target group was created for an object of another namespace, in this stack
-// or in another one, which may not have attached it yet.
+// IsOwnedByOtherNamespace reports whether a target group was created for an object of another namespace, in this stack or in
+// another stack, which may not have attached the target group to a load balancer yet.
 func (tg *TargetGroups) IsOwnedByOtherNamespace(arn, namespace string) bool {
 	if owner, known := tg.Have.Facts.TargetGroupOwners[arn]; known && owner != namespace {
 		return true

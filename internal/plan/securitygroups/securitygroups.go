@@ -45,9 +45,9 @@ func LiveManagedSecurityGroup(all []observed.SecurityGroup, live *observed.LoadB
 }
 
 // PlanManagedSecurityGroup plans the managed security group, and returns the step that creates it; nil if it exists or is
-// not desired. The rules of a port are changed by a step for the namespaces that own the port. Therefore, if a quota has no
-// room for the rules of one namespace, the ports of other namespaces are still opened and closed. New listeners depend on the
-// steps in PortSteps.
+// not desired. The rules of a port are changed by a step for the namespaces that own the port. Therefore, if the rules of
+// one namespace exceed a quota, the ports of other namespaces are still opened and closed. New listeners depend on the steps
+// in PortSteps.
 func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.SecurityGroupsManaged)
 	if !ok || sg.ReadFault(model.AskSecurityGroups{}) != nil {
@@ -81,7 +81,7 @@ func (sg *Planner) PlanManagedSecurityGroup(after []plan.StepID) []plan.StepID {
 }
 
 // rulesWithListener returns the desired rules, except rules for a port that has no listener and for which this plan creates
-// none. Such a port is opened later, together with its listener.
+// no listener. Such a port is opened when its listener is created.
 func (sg *Planner) rulesWithListener(rules []model.IngressRule) []model.IngressRule {
 	live, waits := sg.livePorts(), map[int32]bool{}
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
@@ -106,7 +106,8 @@ func (sg *Planner) livePorts() map[int32]bool {
 }
 
 // planRuleChanges plans the changes of the existing rules (have), with one step for each set of namespaces that own a port
-// together. The step of the namespace with the fewest rules comes first, so that the quota of rules has room for it.
+// together. The step of the namespace with the fewest rules comes first, so that its rules are added before the quota is
+// reached.
 func (sg *Planner) planRuleChanges(have, authorize, revoke []model.IngressRule, after []plan.StepID) {
 	type change struct {
 		members           []finding.Ref
@@ -323,7 +324,7 @@ func (sg *Planner) PlanBackendSecurityGroup(after []plan.StepID) []plan.StepID {
 }
 
 // tagBackendSecurityGroup plans to put the tags of the operator on the backend security group. It removes no tags, because
-// other stacks use the security group as well.
+// other stacks also use the security group.
 func (sg *Planner) tagBackendSecurityGroup(live observed.SecurityGroup) {
 	put, _ := sg.TagChanges(naming.BackendSecurityGroupTags(sg.Opt.Cluster, sg.Want.BackendSecurityGroup.Tags), live.Tags, false)
 	if len(put) == 0 {
