@@ -37,7 +37,7 @@ type ImportCertificate struct {
 	Content model.CertificateContent
 	Tags    Tags // of the certificate, if the import creates it
 
-	ReferencingFields []finding.Origin // the fields that name the Secret
+	ReferencingFields []finding.Origin // the fields that reference the Secret
 	// InterimText describes which certificate is used until the import succeeds, for the finding about a failed import.
 	InterimText string
 }
@@ -49,8 +49,8 @@ func (ImportCertificate) action() {}
 type ImportPause struct{ UsualDuration, DurationIfExpiring time.Duration }
 
 // TimeUntilAllowed returns the time until the certificate may be imported again; 0 if it may be imported now. ends is the
-// time at which the certificate in use expires. The import is allowed from durations.LongestBackOff before this time on,
-// unless DurationIfExpiring is longer.
+// time at which the certificate in use expires. In the last durations.LongestBackOff before this time, the import is allowed
+// as soon as DurationIfExpiring has passed.
 func (p ImportPause) TimeUntilAllowed(now, ends time.Time) time.Duration {
 	return min(p.UsualDuration, max(ends.Add(-durations.LongestBackOff).Sub(now), p.DurationIfExpiring))
 }

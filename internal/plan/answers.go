@@ -8,7 +8,8 @@ import (
 )
 
 // The fields named Held of model.Stack, of rules and of default actions record which parts of a stack are held. Translation
-// and the engine set these fields. The planner adds what it cannot resolve. No other code decides what is held.
+// and the engine set these fields. The planner adds parts for which it cannot make a choice. No other code decides what is
+// held.
 
 // NotFoundResponse is the default action of an ALB listener that has no default backend: requests that match no rule
 // are answered with 404.
@@ -25,7 +26,7 @@ func IsHeldResponse(actions []model.Action) bool {
 }
 
 // IsErrorResponse reports whether the only action is an error response: HeldResponse, or a 4xx or 5xx response without a
-// body. A rule with such an action uses no backend, and therefore needs no permission for one.
+// body. A rule with such an action uses no backend, and therefore needs no permission for a backend.
 func IsErrorResponse(actions []model.Action) bool {
 	if len(actions) != 1 {
 		return false

@@ -17,9 +17,10 @@ type ResourceNames struct{ replacer *strings.Replacer }
 // maxRuleNameLength is the maximum length, in characters, of the conditions that are part of the name of a rule.
 const maxRuleNameLength = 80
 
-// ResourceNamesOf returns names for the observed resources. The name of a listener has its protocol and port; that of a rule
-// also its priority and conditions. A target group is shown with resource id and name, a security group with name and id. An
-// endpoint group is shown with its listener and region, and load balancers and accelerators with their names.
+// ResourceNamesOf returns names for the observed resources. The name of a listener has its protocol and port; the name of a
+// rule has protocol, port, priority and conditions. A target group is shown with resource id and name, a security group with
+// name and id. An endpoint group is shown with its listener and region, and load balancers and accelerators with their
+// names.
 func ResourceNamesOf(have observed.Stack) ResourceNames {
 	byID := map[string]string{}
 	for _, lb := range have.LoadBalancers {
@@ -56,8 +57,8 @@ func ResourceNamesOf(have observed.Stack) ResourceNames {
 	for _, g := range groups {
 		byID[g.ID] = fmt.Sprintf("%s (%s)", g.Name, g.ID)
 	}
-	// An id may be a prefix of another one. Longer ids are replaced first, so that a shorter one does not replace their
-	// prefix.
+	// An id may be a prefix of another id. Longer ids are replaced first, so that a shorter id does not replace a part of
+	// them.
 	ids := slices.SortedFunc(maps.Keys(byID), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var list []string
 	for _, id := range ids {

@@ -31,8 +31,8 @@ type Options struct {
 	// ManageCertificates is set if the controller requests certificates from ACM for members that need them, and deletes these
 	// certificates when they are not needed any more.
 	ManageCertificates bool
-	// ImportCertificates is set if the controller imports certificates of TLS Secrets into ACM for members that name the
-	// Secrets, and deletes these imported certificates when they are not needed any more.
+	// ImportCertificates is set if the controller imports certificates of TLS Secrets into ACM for members that reference
+	// the Secrets, and deletes these imported certificates when they are not needed any more.
 	ImportCertificates bool
 	// ImportedCertificateQuota is the account's quota of imported certificates; 0: DefaultImportedCertificateQuota.
 	ImportedCertificateQuota int
@@ -44,8 +44,8 @@ type Options struct {
 	// balancer is deleted first.
 	CreateFirst   bool
 	DeletionDelay time.Duration
-	// Accelerators is set if load balancers may be endpoints of accelerators. Then a load balancer is deleted only when no
-	// accelerator has it as an endpoint, or when the wait for this reaches its deadline.
+	// Accelerators is set if load balancers may be endpoints of accelerators. In this case, a load balancer is deleted only
+	// when no accelerator has it as an endpoint, or when the wait for this reaches its deadline.
 	Accelerators bool
 	// Stabilization is the interval at which the state of a load balancer is read while AWS provisions it and its capacity
 	// must be set; 0: the usual poll interval.
@@ -53,7 +53,7 @@ type Options struct {
 }
 
 // Memory is what the engine has recorded in earlier runs of the stack. The zero value describes a stack whose last change
-// was completed long ago, so that AWS has applied it everywhere.
+// was completed long ago, so that all nodes of the load balancer have applied it.
 type Memory struct {
 	// PausedImports has, by the model ID of a certificate, the pause before the certificate may be imported again, because it
 	// was imported too often.

@@ -19,7 +19,7 @@ func AreActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Act
 	return AreTargetGroupsOwnedBy(targetGroupIDs(have, actions), ref)
 }
 
-// OwnerNamespaces returns the namespaces that may own all target groups to which the actions forward; none if the target
+// OwnerNamespaces returns the namespaces that may own all target groups to which the actions forward; empty if the target
 // groups belong to different namespaces. It returns several namespaces only if the resource id of a target group does not
 // show where the namespace of the Service ends.
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {

@@ -25,8 +25,8 @@ func (g *Progress) CanStart(s Step) bool {
 	return true
 }
 
-// isDone reports whether a step, or each step of a join, has succeeded. The result for a join is stored: it is final,
-// because all steps of a join come before the first step that depends on the join.
+// isDone reports whether a step, or each step of a join, has succeeded. The result for a join is stored. It cannot change
+// later, because all steps of a join come before the first step that depends on the join.
 func (g *Progress) isDone(id StepID) bool {
 	if done, known := g.done[id]; known {
 		return done

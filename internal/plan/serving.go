@@ -38,7 +38,7 @@ func LiveListenerSettings(l *observed.Listener, actions []model.Action) Listener
 
 // AWS never returns the client secret of an OpenID Connect action. The engine therefore records a hash of the secret that
 // was last written to each listener and rule. If no hash is recorded, for example because another controller created the
-// rule, the secret in AWS is assumed to be the desired one.
+// rule, the secret in AWS is assumed to be the desired secret.
 
 // SecretHash returns the hash of the client secret in the actions of the listener or rule with this ARN; empty if the
 // actions have no secret, or only the unknown secret that AWS has already.

@@ -12,8 +12,8 @@ import "slices"
 //     any more, new resources of that namespace replace it first.
 //   - The namespace with the fewest resources gets free capacity first.
 //
-// Therefore a namespace with less than an equal share never loses capacity to a namespace with more. This does not depend on
-// the quota, on the order in which objects are created, or on earlier refusals.
+// Therefore a namespace that has less than an equal share of the quota never loses capacity to a namespace that has more.
+// This does not depend on the quota, on the order in which objects are created, or on earlier refusals.
 
 // Share has the numbers of existing resources of one kind that a namespace has: those that are retained and those that will
 // be deleted.
@@ -36,10 +36,10 @@ func (s Shares) AddToBeDeleted(namespaces ...string) {
 	}
 }
 
-// OrderClaims returns the indexes of claims in the order in which they get capacity. A claim is for one resource, and is
-// given by the namespace that makes it. Claims for which the namespace has a resource that will be deleted
-// (Share.ToBeDeleted) come first. The others are ordered by the number of resources that their namespace retains or has
-// claimed before. The claims of one namespace keep their order.
+// OrderClaims returns the indexes of claims in the order in which they get capacity. A claim is for one resource; claims has
+// the namespace of each claim. Claims for which the namespace has a resource that will be deleted (Share.ToBeDeleted) come
+// first. All other claims are ordered by the number of resources that their namespace retains or has claimed before. The
+// claims of one namespace keep their order.
 func OrderClaims(shares Shares, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))
@@ -55,8 +55,9 @@ func OrderClaims(shares Shares, claims []string) []int {
 	return order
 }
 
-// NamespacesOfClaims returns, for each claim, the one namespace for which it counts. If several namespaces claim the same
-// resource, it counts for the namespace with the fewest resources. Therefore the other namespaces do not delay the resource.
+// NamespacesOfClaims returns, for each claim, the one namespace for which the claim counts. If several namespaces claim the
+// same resource, the claim counts for the namespace with the fewest resources. Therefore the other namespaces do not delay
+// the resource.
 func NamespacesOfClaims(shares Shares, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {

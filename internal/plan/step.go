@@ -56,7 +56,7 @@ type Impact string
 // The impacts of steps on traffic, from the least to the most severe.
 const (
 	NoImpact      Impact = "none"
-	BriefImpact   Impact = "brief"   // some requests may be answered differently for a moment
+	BriefImpact   Impact = "brief"   // for a short time, some requests may be answered differently
 	ReplaceImpact Impact = "replace" // another resource replaces this resource
 	DeleteImpact  Impact = "delete"  // requests that depend on the resource fail
 )
@@ -92,10 +92,11 @@ type Step struct {
 	// NeedsExtraQuota is set if the step needs additional quota, such as one more rule or target group, to avoid an
 	// interruption. If the quota is exhausted, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
 	NeedsExtraQuota bool
-	// ReplacedLoadBalancer is the name of the load balancer whose replacement needs the step; empty if none does.
+	// ReplacedLoadBalancer is the name of the load balancer whose replacement needs the step; empty if the step belongs to
+	// no replacement.
 	ReplacedLoadBalancer string
-	// IsRevocation is set if the step removes a resource or setting that its member may not use any more. Such a step never
-	// waits.
+	// IsRevocation is set if the step removes a resource or setting that its member may not use any more. These steps never
+	// wait.
 	IsRevocation bool
 }
 
@@ -128,9 +129,9 @@ type Plan struct {
 	// AssumedSecretHashes has, by the ARN of a listener or rule without a recorded hash, the hash of the client secret that
 	// it is assumed to have.
 	AssumedSecretHashes map[string]string
-	// HasRetainedParts is set if the plan retains, permanently or for some time, an observed resource or setting that differs
-	// from the desired state. Such a plan is carried out only after Facts.Withdrawn is determined. Otherwise it could retain
-	// something that the members may not use any more.
+	// HasRetainedParts is set if the plan retains, permanently or for some time, an observed resource or setting that
+	// differs from the desired state. If set, the plan is carried out only after Facts.Withdrawn is determined, because it
+	// could retain a resource that members may not use any more.
 	HasRetainedParts bool
 	// RetryAfter is the time after which the plan must be made again at the latest, because AWS did not answer an optional
 	// question or because members move between stacks; 0 if there is no such reason.
@@ -195,7 +196,7 @@ type ReleaseFinalizer struct {
 	ClearStatus bool
 }
 
-// PutBinding creates a TargetGroupBinding, or updates the one that Existing names.
+// PutBinding creates a TargetGroupBinding, or updates the TargetGroupBinding with the namespace and name in Existing.
 type PutBinding struct {
 	Existing *model.Binding // namespace and name only; nil to create
 	Binding  model.Binding
@@ -285,13 +286,13 @@ type SetAddressType struct {
 	Type         model.AddressType
 }
 
-// SetIPAMPool sets the IPv4 pool of a load balancer; an empty pool removes it.
+// SetIPAMPool sets the IPv4 pool of a load balancer; an empty pool removes the IPAM pool.
 type SetIPAMPool struct {
 	LoadBalancer Address
 	Pool         string
 }
 
-// SetCapacity sets the capacity reservation of a load balancer in LCUs; 0 removes it.
+// SetCapacity sets the capacity reservation of a load balancer in LCUs; 0 removes the reservation.
 type SetCapacity struct {
 	LoadBalancer Address
 	Units        int32
@@ -396,7 +397,7 @@ type ModifyRule struct {
 // by the address of the rule.
 type SetPriorities struct{ Priorities map[Address]int32 }
 
-// ChangesRouting reports whether an action changes which target group a request goes to.
+// ChangesRouting reports whether an action can change the target group to which a request is sent.
 func ChangesRouting(do Action) bool {
 	switch do.(type) {
 	case CreateListener, ModifyListener, DeleteListener, CreateRule, ModifyRule, SetPriorities, DeleteRule:
@@ -405,8 +406,8 @@ func ChangesRouting(do Action) bool {
 	return false
 }
 
-// RuleActionsOf returns the actions that a step writes to a listener rule, or as the default actions of a listener; nil if
-// the step writes neither.
+// RuleActionsOf returns the actions that a step writes to a listener rule or, as default actions, to a listener; nil for
+// other steps.
 func RuleActionsOf(do Action) []model.Action {
 	switch do := do.(type) {
 	case CreateRule:

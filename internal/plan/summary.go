@@ -6,11 +6,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Summary has the numbers of resources that plans change. A resource that several steps change counts once.
+// Summary has the numbers of resources that plans change. A resource that several steps change is counted once.
 type Summary struct {
 	Create int `json:"create"`
 	Change int `json:"change"`
-	// Replace counts existing resources that are deleted and replaced by new ones.
+	// Replace counts existing resources that are deleted and replaced by new resources.
 	Replace int `json:"replace"`
 	Delete  int `json:"delete"`
 	// Waiting counts steps that are not carried out in this run.

@@ -59,7 +59,7 @@ func (s Step) Fields() []Change {
 	return f
 }
 
-// fields are the fields of a new resource that have a value.
+// fields has the fields of a new resource that have a value.
 type fields []Change
 
 func (f *fields) add(path, to string) {

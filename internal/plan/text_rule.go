@@ -45,7 +45,8 @@ func RuleText(port int32, conditions []model.Condition) string {
 }
 
 // hostTexts returns regular expressions for hosts as text. An expression that was made from a hostname is shown as this
-// hostname and "(any port)", because it also matches a Host header with a port. Plain values of a host condition do not.
+// hostname and "(any port)", because it also matches a Host header with a port. Plain values of a host condition do not
+// match such a header.
 func hostTexts(expressions []string) []string {
 	out := slices.Clone(expressions)
 	for i, expr := range out {

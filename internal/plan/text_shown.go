@@ -23,7 +23,7 @@ func (c Change) DifferenceText() string {
 }
 
 // DifferencesAfterCreation returns the differences between the rule or target group that an action has created and the
-// resource with this ARN in the observed state. It returns none if AWS does not return the resource yet, or for other
+// resource with this ARN in the observed state. The result is empty if AWS does not return the resource yet, and for other
 // actions.
 func DifferencesAfterCreation(do Action, arn string, have observed.Stack) (out []Change) {
 	differ := func(path, asked, shown string) {
@@ -108,8 +108,8 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 	return out
 }
 
-// withTargetGroupIDs returns observed actions in which resource ids replace the ARNs of target groups. Desired actions have
-// resource ids too, so that the texts of both can be compared.
+// withTargetGroupIDs returns observed actions in which resource ids replace the ARNs of target groups. Desired actions also
+// have resource ids, so that the texts of both can be compared.
 func withTargetGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
 	return model.WithReplacedTargetGroups(actions, func(g model.TargetGroupRef) model.TargetGroupRef {
 		at := slices.IndexFunc(have.TargetGroups, func(t observed.TargetGroup) bool { return t.ARN == g.ARN && t.ResourceID != "" })

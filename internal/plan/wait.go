@@ -8,9 +8,9 @@ type Wait struct {
 	For string
 	// RetryAfter is the time until the condition is checked again; 0: the usual poll interval.
 	RetryAfter time.Duration
-	// Deadline is the longest time that the step waits, beginning with the first plan in which it waits. After that, the plan
-	// continues as if the condition were met. 0 means no deadline, because no other step depends on this one, or because the
-	// wait always ends in bounded time, regardless of other members.
+	// Deadline is the longest time that the step waits, beginning with the first plan in which it waits. After the deadline,
+	// the plan continues as if the condition were met. 0 means no deadline. In this case, no other step depends on the step,
+	// or the wait always ends in bounded time, regardless of other members.
 	Deadline time.Duration
 }
 

@@ -47,8 +47,8 @@ func (o *AddOns) Resolve() {
 	o.Want.Held.Creation = o.Want.Held.Creation || o.Live == nil
 }
 
-// Plan adds the steps for the add-ons. They are the last steps of a plan, and no other step depends on them. Therefore an
-// outage of WAF or Shield delays no other change.
+// Plan adds the steps for the add-ons. These steps are the last steps of a plan, and no other step depends on them.
+// Therefore an outage of WAF or Shield delays no other change.
 func (o *AddOns) Plan() {
 	o.planWebACLs()
 	if !o.Want.Held.Creation || o.Live != nil {
@@ -71,7 +71,7 @@ func (o *AddOns) planWebACLs() {
 	}
 	if c := o.Want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
 		// AWS admits only one web ACL for each load balancer, either of WAFv2 or of WAF Classic. The current web ACL must be
-		// removed before the other one is associated.
+		// removed before a web ACL of the other kind is associated.
 		o.planClassicWebACL()
 		o.planWebACL()
 		return
@@ -179,8 +179,8 @@ func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do
 	return have, true
 }
 
-// planAssociation adds the step that creates the association at an address, or removes it if on is false. of is the field or
-// annotation that requests this.
+// planAssociation adds the step do, which creates the association at an address or, if on is false, removes the association.
+// of is the field or annotation that requests the change.
 func (o *AddOns) planAssociation(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
 	what, verb := "associate", plan.Create
 	if !on {

@@ -20,8 +20,8 @@ type revocation struct {
 	replacements map[int32]Replacement
 	steps        []plan.Step
 	Findings     finding.List
-	// WithdrawnDefaultPorts are the ports of listeners whose default certificate is withdrawn. ClosedPorts are the ports
-	// among them whose listener is deleted, because all its certificates are known to be withdrawn.
+	// WithdrawnDefaultPorts are the ports of listeners whose default certificate is withdrawn. ClosedPorts are those of
+	// these ports whose listener is deleted, because all of its certificates are known to be withdrawn.
 	WithdrawnDefaultPorts, ClosedPorts []int32
 }
 
@@ -35,8 +35,8 @@ type Replacement struct {
 }
 
 // Revoke returns a copy of the observed stack without the resources and settings that members may not use any more, and a
-// revocation with the steps that remove these from AWS. replacements has, by port, the replacements of default
-// certificates. A listener that has neither another certificate nor a replacement is deleted.
+// revocation with the steps that remove these resources and settings from AWS. replacements has, by port, the replacements
+// of default certificates. A listener that has neither another certificate nor a replacement is deleted.
 func Revoke(have observed.Stack, replacements map[int32]Replacement) (observed.Stack, *revocation) {
 	rv := &revocation{withdrawn: have.Facts.Withdrawn, facts: have.Facts, replacements: replacements}
 	if rv.withdrawn.IsEmpty() {
@@ -143,8 +143,8 @@ func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 
 // remainingCertificates returns the certificate list and the default certificate of a listener without the withdrawn
 // certificates. If the listener keeps a withdrawn certificate until its replacement is imported, the results contain this
-// certificate. main is empty if there is no certificate. lost has the reason why a certificate is withdrawn; nil if none is
-// withdrawn.
+// certificate. main is empty if there is no certificate. lost has the reason why a certificate is withdrawn; nil if no
+// certificate is withdrawn.
 func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
@@ -182,7 +182,8 @@ func (rv *revocation) isCertificateWithdrawn(port int32, arn string) bool {
 }
 
 // areCertificatesUnknown reports whether the certificate list of a listener could not be read. The list may then contain
-// withdrawn certificates, among them the default certificate. Only the deletion of the listener is certain to remove these.
+// withdrawn certificates, among them the default certificate. Only the deletion of the listener is certain to remove
+// withdrawn certificates.
 func (rv *revocation) areCertificatesUnknown(l *observed.Listener) bool {
 	return rv.facts.Fault(model.AskListenerCertificates{ARN: l.ARN}) != nil
 }

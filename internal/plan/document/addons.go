@@ -27,7 +27,7 @@ type certificateRequestSpec struct {
 }
 
 // describeAddOns adds the web ACLs and the Shield Advanced protection of the load balancer to the document. It omits add-ons
-// that no member sets, and web ACLs that were not found, because the plan does not change these.
+// that no member sets, and web ACLs that were not found, because the plan does not change these add-ons.
 func (d *Describer) describeAddOns() {
 	lb := loadBalancerARNReference(model.LoadBalancerID)
 	if d.WebACL != nil {

@@ -22,7 +22,8 @@ func attributeChanges(want, have map[string]string) map[string]string {
 
 // PlanAttributes plans to set the attributes that differ from the desired attributes. Attributes that are not desired are
 // not changed. arn is empty if the plan creates the resource. have are the attributes of an existing resource, nil if they
-// were not read yet. In this case, PlanAttributes asks for them. of are the origins of the desired attributes, for findings.
+// were not read yet. If they were not read, PlanAttributes adds a question for them. of are the origins of the desired
+// attributes, for findings.
 func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, after []plan.StepID, requestedBy []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return

@@ -21,8 +21,8 @@ type Draft struct {
 	KnownIDs plan.KnownIDs
 }
 
-// Members returns the members on which changes of the whole stack are reported: the members that stay, or, if there are
-// none, the members that are leaving.
+// Members returns the members on which changes of the whole stack are reported: the members of the stack, or the leaving
+// members if the stack has no other members.
 func (d *Draft) Members() []finding.Ref {
 	all := d.Want.Members
 	if len(all) == 0 {
@@ -62,8 +62,8 @@ func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	return t
 }
 
-// ReportTargetWait reports that a change waits for healthy targets. what is the change. checked is false if no listener or
-// rule forwards to the targets: AWS does not check them yet, and nothing is known about the pods.
+// ReportTargetWait reports that a change waits for healthy targets. what describes the change. checked is false if no
+// listener or rule forwards to the targets, so that AWS does not check them yet and their health is unknown.
 func (d *Draft) ReportTargetWait(of finding.Origin, members []finding.Ref, what string, wait plan.Wait, checked bool) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {

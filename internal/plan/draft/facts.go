@@ -25,8 +25,8 @@ func (d *Draft) SecurityGroupIDs(groups []plan.SecurityGroupRef) (ids []string, 
 	return ids, complete
 }
 
-// SubnetFacts returns subnets as AWS describes them, in the order of ids. It first uses the answer to asked, the question
-// with which the stack looks for its subnets. For other subnets, such as observed subnets that are retained, it asks a
+// SubnetFacts returns subnets as AWS describes them, in the order of ids. It first uses the answer to asked, the question by
+// which the subnets of the stack are chosen. For other subnets, such as observed subnets that are retained, it adds a
 // separate question. known is false if a description is missing. fault is the reason why the separate question has no
 // answer.
 func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {

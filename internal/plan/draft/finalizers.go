@@ -7,7 +7,8 @@ import (
 )
 
 // Finalizers plans the finalizers of the members that are not leaving. A resource is created only when at least one member
-// that needs it has the finalizer. Otherwise all of these members could be deleted while the resource remains in AWS.
+// that needs it has the finalizer. Without the finalizer, all of these members could be deleted while the resource remains
+// in AWS.
 type Finalizers struct {
 	members    []model.Member
 	claimSteps map[finding.Ref]plan.StepID
@@ -43,8 +44,8 @@ func (f *Finalizers) PlanFinalizers(to *Steps) {
 	}
 }
 
-// ClaimStepsOf returns the steps that add the missing finalizers of these members. Resources for the members may be created
-// after these steps.
+// ClaimStepsOf returns the steps that add the missing finalizers of the given members. Resources for the members may be
+// created after these steps.
 func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	var out []plan.StepID
 	for _, m := range members {
@@ -55,8 +56,8 @@ func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	return out
 }
 
-// AnyFinalizerSteps returns the steps after which at least one member that is not leaving has the finalizer. It returns none
-// if a member already has the finalizer.
+// AnyFinalizerSteps returns the steps after which at least one member that is not leaving has the finalizer. The result is
+// empty if a member already has the finalizer.
 func (f *Finalizers) AnyFinalizerSteps() []plan.StepID {
 	var refs []finding.Ref
 	for _, m := range f.members {
@@ -68,8 +69,8 @@ func (f *Finalizers) AnyFinalizerSteps() []plan.StepID {
 	return f.ClaimStepsOf(refs...)
 }
 
-// AnyFinalizerStepsOf returns the steps after which at least one of these members has the finalizer. It returns none if one of
-// them already has the finalizer.
+// AnyFinalizerStepsOf returns the steps after which at least one of the given members has the finalizer. The result is empty
+// if one of these members already has the finalizer.
 func (f *Finalizers) AnyFinalizerStepsOf(members []finding.Ref) []plan.StepID {
 	claims := f.ClaimStepsOf(members...)
 	if len(claims) < len(members) {

@@ -16,13 +16,13 @@ import (
 // the tags show the owner of each resource, even if the process is stopped during the handover.
 
 // IsHandingOver reports whether the load balancer is being handed over: it still has the tags of the previous stack. During
-// this time, the observed rules belong to the objects of the previous stack, and none belongs to a member.
+// this time, the observed rules belong to the objects of the previous stack, not to members of this stack.
 func (d *Draft) IsHandingOver() bool {
 	return d.Have.AdoptedStack != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.AdoptedStack, lb.Tags) })
 }
 
 // AdoptedTags returns the tags that record from which stack a load balancer is taken over, so that it can be returned to
-// this stack; none if it is not taken over.
+// that stack; nil if the load balancer is not taken over.
 func (d *Draft) AdoptedTags() map[string]string {
 	if d.Want.Adopts == nil {
 		return nil

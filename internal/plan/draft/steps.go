@@ -14,8 +14,8 @@ import (
 // that are in the chain at that time.
 type StepChain struct {
 	Steps       []plan.StepID
-	lastJoin    plan.StepID // latest join of the chain; empty if there is none
-	joinedCount int         // number of steps in that join
+	lastJoin    plan.StepID // latest join of the chain; empty if Join was not called yet
+	joinedCount int         // number of steps of the chain that the latest join contains
 }
 
 // Add appends a step to the chain.
@@ -80,7 +80,7 @@ func (st *Steps) Ask(q model.Question) {
 	}
 }
 
-// RetryWithin requests that the plan is made again after this time at the latest.
+// RetryWithin requests that the plan is made again after the time d at the latest.
 func (st *Steps) RetryWithin(d time.Duration) {
 	if st.Plan.RetryAfter == 0 || d < st.Plan.RetryAfter {
 		st.Plan.RetryAfter = d
@@ -93,7 +93,7 @@ func (st *Steps) IsStepPlanned(id plan.StepID) bool {
 }
 
 // PossibleDependencies returns the steps on which a later step may have to depend. It does not include steps that create DNS
-// records: if they fail, only a certificate has to wait.
+// records: if a DNS record cannot be created, only a certificate has to wait.
 func (st *Steps) PossibleDependencies() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range st.Plan.Steps {

@@ -11,8 +11,8 @@ import (
 )
 
 // TrimTags removes user tags from tags while there are more tags than AWS accepts. It removes the last tags in the order of
-// their keys, and returns the keys. Tags that record the progress of a replacement are retained. When these are not needed
-// any more, the user tags are added again.
+// their keys, and returns the keys. Tags that record the progress of a replacement are retained. When the replacement is
+// completed, the user tags are added again.
 func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)
@@ -65,8 +65,8 @@ func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
 }
 
 // tagsOverLimit returns the number of tags by which a resource would exceed the AWS limit if the tags in put were added.
-// This number of tags is removed even if tags are held. Otherwise a new tag of one member would fail because another member
-// cannot be read.
+// This number of tags is removed even if tags are held. If it were not removed, AWS would refuse a new tag of one member
+// because another member cannot be read.
 func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	n := 0
 	for k := range have {
@@ -78,7 +78,7 @@ func tagsOverLimit(put plan.Tags, have map[string]string) int {
 }
 
 // RetagListenerOrRule plans to change the tags of a listener or rule. lb is the ARN of its load balancer. If the tags could
-// not be read, it reports this and plans nothing.
+// not be read, it adds a finding and plans nothing.
 func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, requestedBy []finding.Ref) {
 	if f := d.ReadFault(model.AskRuleTags{ARN: lb}); f != nil {
 		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)

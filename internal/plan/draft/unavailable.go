@@ -10,10 +10,10 @@ import (
 )
 
 // If AWS denies a read or does not answer it, the fact is unavailable. Settings of the load balancer that depend on the fact
-// are held, and the member that requests them gets a finding. Everything else is planned as usual.
+// are held, and the member that requests them gets a finding. All other changes are planned as usual.
 
-// ReadFault returns the reason why the answer to a question could not be read; nil if it was read or not asked yet. If there
-// is a reason, it also requests that the plan is made again when the read is retried.
+// ReadFault returns the reason why the answer to a question could not be read; nil if the answer was read, or if the
+// question was not asked yet. If the read failed, it also requests that the plan is made again when the read is retried.
 func (d *Draft) ReadFault(q model.Question) *observed.Fault {
 	f := d.Have.Facts.Fault(q)
 	if f != nil {
@@ -22,8 +22,8 @@ func (d *Draft) ReadFault(q model.Question) *observed.Fault {
 	return f
 }
 
-// ReportUnavailable reports an unavailable fact and its effect (now) on the origins in of. If of is empty, it reports them
-// on the first member. It reports nothing if the rate limiter has postponed the read.
+// ReportUnavailable adds a finding about an unavailable fact and its effect (now) for each origin in of, or for the first
+// member if of is empty. It adds none if the rate limiter has postponed the read.
 func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Reach, of ...finding.Origin) {
 	if f.Message == "" {
 		return
@@ -39,7 +39,7 @@ func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Re
 	}
 }
 
-// FaultFix returns the part of a finding that says what users can do about an unavailable fact.
+// FaultFix returns the fix of a finding about an unavailable fact.
 func FaultFix(f observed.Fault) string {
 	switch f.Reason {
 	case finding.AccessDenied:

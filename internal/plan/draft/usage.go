@@ -13,7 +13,7 @@ import (
 // targetgroups deletes the target groups that are not in use.
 type Usage struct {
 	KeptTargetGroups map[string]bool          // ARNs of the target groups to which held or retained rules forward
-	FreeingSteps     map[string][]plan.StepID // steps after which no rule forwards to a target group, by its ARN
+	FreeingSteps     map[string][]plan.StepID // steps after which no rule forwards to a target group, by the ARN of the target group
 	RuleOwners       map[string][]finding.Ref // owners of the observed rules that are deleted, by ARN of the rule
 }
 
@@ -40,7 +40,7 @@ func (u *Usage) KeepTargetGroupsOfListener(l *observed.Listener) {
 	}
 }
 
-// RecordFreeingStep records that, after the step by, these observed actions do not forward to their target groups any more.
+// RecordFreeingStep records that the observed actions do not forward to their target groups any more after the step by.
 func (u *Usage) RecordFreeingStep(actions []model.Action, by plan.StepID) {
 	for _, g := range model.ForwardedTargetGroups(actions) {
 		if arn := g.Group.ARN; arn != "" && !slices.Contains(u.FreeingSteps[arn], by) {
@@ -50,7 +50,7 @@ func (u *Usage) RecordFreeingStep(actions []model.Action, by plan.StepID) {
 }
 
 // RecordListenerDeletion records the step by, which deletes a listener with its rules, as a freeing step of all target
-// groups to which they forward.
+// groups to which the listener and its rules forward.
 func (u *Usage) RecordListenerDeletion(l observed.Listener, by plan.StepID) {
 	u.RecordFreeingStep(l.Default, by)
 	for _, r := range l.Rules {

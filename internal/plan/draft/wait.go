@@ -40,7 +40,7 @@ func (st *Steps) AwaitActive(arn, what string) plan.Wait {
 }
 
 // WaitKey returns a key for a wait. The key consists of what, the kind of the wait, and a hash of the parts, which identify
-// it.
+// the wait.
 func WaitKey(what string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

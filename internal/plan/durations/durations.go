@@ -7,8 +7,8 @@ import "time"
 // Intervals after which a run is repeated.
 const (
 	// ShortestInterval is the interval after a failure that is probably temporary, and for objects that other controllers
-	// create at the same time. Facts of this age are treated as current, so that simultaneous runs can share them. It is also
-	// the longest time for which a call to register targets waits for the rate limiter.
+	// create at the same time. Facts of this age are treated as current, so that simultaneous runs can share them. It is
+	// also the longest time that a call to register targets waits for the rate limiter.
 	ShortestInterval = time.Second
 	// RecheckInterval is the interval for conditions that end without a change of input, and for changes that users watch: a
 	// resource in use, an import of a certificate, new targets while the previous ones still get requests.
@@ -47,8 +47,8 @@ const (
 
 // Deadlines after which the controller acts.
 const (
-	// ShortWait is the time for which a new listener waits for an import. Edits or refusals with a longer interval between
-	// them are not treated as a burst.
+	// ShortWait is the time for which a new listener waits for an import. Edits or refusals at longer intervals are not
+	// treated as a burst.
 	ShortWait = 10 * time.Second
 	// EndedTargetDeadline is the longest time for which the deregistration of targets whose pods have ended is postponed. It
 	// is shorter than the half minute after which a VPC may assign the address to another pod.
@@ -87,8 +87,8 @@ const (
 	// certificates that ACM has refused, and load balancers whose quota is reached. It is also the time during which a missing
 	// resource is still looked up at short intervals.
 	StableFactAge = time.Hour
-	// ImportInterval is the time after which a certificate may be imported once more, if it has used up its initial number of
-	// imports.
+	// ImportInterval is the time after which a certificate may be imported once more, after its initial number of imports is
+	// used up.
 	ImportInterval = 2 * time.Hour
 	// RepeatWindow is the time within which the same change is treated as a repetition. If another user or controller
 	// reverts a change several times in this time, this is reported.

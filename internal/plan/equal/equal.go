@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The comparisons in this file decide whether an observed value must be changed. They treat as equal what AWS treats as
-// equal. Therefore load balancers that are taken over from another controller are not changed.
+// The comparisons in this file decide whether an observed value must be changed. They treat values as equal if AWS treats
+// them as equal. Therefore the values of load balancers that are taken over from another controller are not changed without
+// need.
 
 // SameAttribute reports whether AWS treats two attribute values as equal. It compares booleans regardless of case, whole
 // numbers by value, and everything else as text.

@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// CanChangeInPlace reports whether AWS can change an observed target group into the desired target group. Otherwise the
+// CanChangeInPlace reports whether AWS can change an observed target group into the desired target group. If it cannot, the
 // target group must be replaced.
 func CanChangeInPlace(w model.TargetGroup, h observed.TargetGroup) bool {
 	control := func(p *int32) int32 {

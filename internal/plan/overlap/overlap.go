@@ -53,8 +53,8 @@ func (s *Shape) Overlaps(o *Shape) bool {
 func ShapeOfHosts(hosts []string) *Shape { return &Shape{hosts: hostPatterns(hosts)} }
 
 // Covers reports whether the rule with shape s matches every request that the rule with shape o matches, by their hosts and
-// paths. If that cannot be determined, it returns false. Its result is not valid for regular expressions, which shapes treat
-// as if they matched everything.
+// paths. If that cannot be determined, it returns false. The result is not valid for regular expressions, because a shape
+// treats them as if they matched everything.
 func (s *Shape) Covers(o *Shape) bool {
 	return patternsCover(s.hosts, o.hosts) && patternsCover(s.paths, o.paths)
 }
@@ -136,8 +136,8 @@ type Index struct {
 	shapeOf      func(n int32) *Shape
 	allRules     []int32
 	hosts, paths patternIndex
-	// remainingChecks is the number of comparisons that the index may still make. After that, every candidate counts as
-	// overlapping. This limits the time for rules that need many comparisons. No overlap is missed.
+	// remainingChecks is the number of comparisons that the index may still make. When it is 0, every candidate counts as
+	// overlapping. This limits the time for rules that need many comparisons; no overlap is missed.
 	remainingChecks int
 }
 
@@ -198,7 +198,7 @@ func (x *Index) EachOverlap(s *Shape, in Span, visit func(n int32) bool) {
 	}
 }
 
-// FindOverlap returns the number of a rule of a span that overlaps with a shape; false if there is none.
+// FindOverlap returns the number of a rule of a span that overlaps with a shape; false if no rule overlaps.
 func (x *Index) FindOverlap(s *Shape, in Span) (found int32, ok bool) {
 	return x.FindOverlapWhere(s, in, func(int32) bool { return true })
 }
@@ -215,7 +215,7 @@ func (x *Index) FindOverlapWhere(s *Shape, in Span, fits func(n int32) bool) (fo
 }
 
 // FindOverlaps returns, ascending, at most limit rules of a span that overlap with a shape and for which fits returns true.
-// all reports whether there are no further ones.
+// all is true if the result has all such rules.
 func (x *Index) FindOverlaps(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
 	all = true
 	x.EachOverlap(s, in, func(n int32) bool {
@@ -246,7 +246,7 @@ type patternIndex struct {
 type patternLists struct {
 	byKey map[string][]int32
 	keys  []string // ascending
-	// flatRules has the lists one after another, in the order of keys; the list of keys[i] begins at listStarts[i].
+	// flatRules has the concatenated lists, in the order of keys; the list of keys[i] begins at listStarts[i].
 	flatRules  []int32
 	listStarts []int
 }
@@ -327,8 +327,8 @@ type candidateList struct {
 	sorted bool
 }
 
-// candidates returns lists that contain all rules whose patterns may overlap with one of ps, and the total length of the
-// lists. all has the numbers of all rules, which are the result if ps is empty.
+// candidates returns lists that contain all rules with a pattern that may overlap with a pattern in ps, and the total length
+// of the lists. all has the numbers of all rules, which are the result if ps is empty.
 func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candidateList, count int) {
 	if len(ps) == 0 {
 		return []candidateList{{all, true}}, len(all)

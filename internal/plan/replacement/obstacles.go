@@ -37,8 +37,8 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 }
 
 // concernsRequester reports whether the listener l, which the new load balancer could not have, prevents the replacement.
-// It does if it belongs to the namespace that requests the new scheme, or if all planned listeners belong only to the
-// namespaces of l. Without this check, a member with a faulty port could prevent the new scheme for all other members.
+// This is the case if l belongs to the namespace that requests the new scheme, or if all planned listeners belong only to
+// the namespaces of l. Without this check, a member with a faulty port could prevent the new scheme for all other members.
 func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	namespaces := func(l *resolved.Listener) []string {
 		if blocked := l.Certs.BlockedMembers; len(blocked) > 0 && !l.Planned {

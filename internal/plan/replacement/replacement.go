@@ -29,9 +29,9 @@ type Planner struct {
 	Listeners     *listeners.Planner
 }
 
-// HoldSchemes returns the desired state want. If the replacement of the existing load balancer is held, the desired load
-// balancer gets the scheme and name of the existing one. If the type differs, the whole stack is held, because the existing
-// load balancer cannot have the desired listeners.
+// HoldSchemes returns a copy of want. If the replacement of the existing load balancer is held, the desired load balancer in
+// the copy has the scheme and name of the existing load balancer. If the type differs, the whole stack is held, because the
+// existing load balancer cannot have the desired listeners.
 func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	if !want.Held.Replacement || want.LoadBalancer == nil || live == nil {
@@ -47,8 +47,8 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// SwitchStatus switches the status from the previous load balancer to the new one if the new one is ready for requests. It
-// sets StatusSwitched or SwitchWait of lb, and plans the tags that record the progress. steps has the planned steps that
+// SwitchStatus switches the status from the previous load balancer to the new load balancer if this is ready for requests.
+// It sets StatusSwitched or SwitchWait of lb, and plans the tags that record the progress. steps has the planned steps that
 // create and change the new load balancer.
 func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 	lb.StatusSwitched = true
@@ -73,7 +73,7 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 		since := p.Have.Facts.Now.UTC().Format(time.RFC3339)
 		tags := plan.Tags{naming.ReplacedTag: since}
 		for k, v := range o.Tags {
-			if !naming.IsAWSTag(k) { // these do not count against the limit
+			if !naming.IsAWSTag(k) { // AWS does not count its own tags against the limit
 				tags[k] = v
 			}
 		}
@@ -100,14 +100,14 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 	p.AddTagStep(plan.Step{ID: plan.NewStepID("serving", a), Address: a, Why: "the status shows it", After: after, RequestedBy: p.Members()}, nil, remove, lb.Live.Tags)
 }
 
-// readinessWait returns the wait until a new load balancer can answer all requests that the previous one answers; the zero
-// Wait if it can.
+// readinessWait returns the wait until a new load balancer can answer all requests that the previous load balancer answers;
+// the zero Wait if the new load balancer already can.
 func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) plan.Wait {
 	live := lb.Live
 	if live.State == observed.LoadBalancerProvisioning || live.State == observed.LoadBalancerFailed {
 		wait := p.AwaitActive(live.ARN, "the new load balancer to be active")
 		if live.State == observed.LoadBalancerFailed {
-			wait.RetryAfter = durations.LongestBackOff // the finding about this state makes the engine plan again sooner at first
+			wait.RetryAfter = durations.LongestBackOff // the finding about this state causes earlier attempts with back-off
 		}
 		return wait
 	}
@@ -134,8 +134,8 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 	return plan.Wait{}
 }
 
-// missingParts returns, for messages, what a new load balancer still lacks before it can replace the old one; empty if it
-// lacks nothing.
+// missingParts returns a text for messages: the parts that a new load balancer lacks before it can replace the old load
+// balancer; empty if no part is missing.
 func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) string {
 	for _, l := range lb.Listeners {
 		if l.Live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.Desired.Port }) {
@@ -256,7 +256,7 @@ func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *obs
 	}
 }
 
-// reportReplacement reports that a load balancer is being replaced, and whether requests fail in between.
+// reportReplacement reports that a load balancer is being replaced, and whether requests fail during the replacement.
 func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	old := lb.ShownPrevious(p.Have)
 	if lb.Conflict != "" && len(p.Want.Members) > 0 {

@@ -21,7 +21,7 @@ type Certificates struct {
 	// more.
 	NotOwnedARNs []string
 	// ReplacedBy has, by the ARN of an attached certificate, the ARN of the certificate that is attached in its place. The
-	// attached certificate is removed right before, because the AWS quota has no room for both.
+	// attached certificate is removed first, because the AWS quota does not permit both.
 	ReplacedBy map[string]string
 	// Sources record for which member and by which method the certificates were found.
 	Sources []CertificateSource
@@ -38,8 +38,8 @@ func (c *Certificates) Namespaces(arn string) (out []string) {
 	return slices.Compact(out)
 }
 
-// IsWithdrawn reports whether an attached certificate must not be used any more and no other certificate was found. Then the
-// listener is deleted, because a TLS listener needs a certificate in AWS.
+// IsWithdrawn reports whether an attached certificate must not be used any more and no other certificate was found. In this
+// case, the listener is deleted, because a TLS listener needs a certificate in AWS.
 func (c *Certificates) IsWithdrawn() bool {
 	return len(c.NotOwnedARNs) > 0 && c.Default == "" && !c.ImportPending
 }

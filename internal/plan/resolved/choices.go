@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// Choices record what a plan has chosen where the desired state permits several answers, which candidates it refused, and
-// why. The code that makes a choice also records it, so that the record cannot differ from the plan.
+// Choices record the values that a plan has chosen for settings that the desired state leaves open, the candidates that it
+// refused, and the reasons. The code that makes a choice also records it, so that the record cannot differ from the plan.
 type Choices struct {
 	// Desired is the desired state that the plan was made from. Members whose clients already use another stack are listed
 	// as leaving.
@@ -21,7 +21,7 @@ type Choices struct {
 
 // AcceleratorChoices are the choices of the plan for an accelerator.
 type AcceleratorChoices struct {
-	// Live is the accelerator that is kept; nil if one has to be created.
+	// Live is the accelerator that is kept; nil if it has to be created.
 	Live *observed.Accelerator
 	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME if its tags name one; empty if this stack owns the
 	// accelerator.
@@ -35,7 +35,7 @@ type AcceleratorChoices struct {
 // AcceleratorListenerChoices are the choices of the plan for one listener of an accelerator.
 type AcceleratorListenerChoices struct {
 	Desired *model.AcceleratorListener
-	// Live is the existing listener that is used for the desired one; nil if one has to be created.
+	// Live is the existing listener that is used for the desired one; nil if it has to be created.
 	Live *observed.AcceleratorListener
 	// Score is the similarity of the existing to the desired listener, as the AWS Load Balancer Controller computes it.
 	Score int
@@ -45,7 +45,7 @@ type AcceleratorListenerChoices struct {
 type LoadBalancerChoices struct {
 	ID      string // resource ID in the stack
 	Desired *model.LoadBalancer
-	// Live is the load balancer that is kept; nil if one has to be created.
+	// Live is the load balancer that is kept; nil if it has to be created.
 	Live    *observed.LoadBalancer
 	Subnets SubnetChoices
 	// SecurityGroups are in the order in which the load balancer gets them.

@@ -8,17 +8,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// An accepted rule has precedence over a held one: a rule that is held for one member never blocks, replaces or precedes the
-// rule of another member with the same conditions. So a held rule is omitted if an accepted rule has the same conditions,
-// and a held rule does not keep an existing rule with the conditions of an accepted rule.
+// An accepted rule has precedence over a held rule: a rule that is held for one member never blocks, replaces or precedes
+// the rule of another member with the same conditions. Therefore a held rule is omitted if an accepted rule has the same
+// conditions. A held rule does not keep an existing rule that has the conditions of an accepted rule.
 
 // HasHeldRule reports whether a rule of the listener is held.
 func (l *Listener) HasHeldRule() bool {
 	return slices.ContainsFunc(l.Rules, func(p Rule) bool { return p.IsHeld() })
 }
 
-// LiveWithoutForeignRules returns the existing listener without its foreign rules, and with a 404 in place of a foreign
-// default action.
+// LiveWithoutForeignRules returns the existing listener without the rules in ForeignRules. If HasForeignDefault is set, its
+// default action is a 404 response.
 func (l Listener) LiveWithoutForeignRules() *observed.Listener {
 	out := *l.Live
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r observed.Rule) bool {
@@ -41,7 +41,7 @@ type Listener struct {
 	Certs   Certificates
 	// MutualAuth is the client certificate setting, with the trust store by ARN.
 	MutualAuth *model.MutualAuth
-	// DefaultActions are the default actions to be set; if they are held, the current ones.
+	// DefaultActions are the default actions to be set; if they are held, the current default actions.
 	DefaultActions []model.Action
 	Rules          []Rule
 	// ForeignRules are existing rules without an owner, or of members without a right to them. They are deleted although the
@@ -54,8 +54,8 @@ type Listener struct {
 	OmittedRules []Rule
 	// RulesAwaitingQuota are rules that exceed the quota of AWS until a rule of another listener is deleted.
 	RulesAwaitingQuota []Rule
-	// InterimDefaultActions are the default actions to be set in this run, as long as the desired ones have to wait.
-	// DefaultActionWait is the wait of the desired default actions.
+	// InterimDefaultActions are the default actions to be set in this run, as long as the desired default actions have to
+	// wait. DefaultActionWait is the wait of the desired default actions.
 	InterimDefaultActions []model.Action
 	DefaultActionWait     plan.Wait
 	// ChangesInOneCall is set if AWS can change protocol and target groups of the listener only in the same call.

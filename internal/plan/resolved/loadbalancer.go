@@ -22,11 +22,11 @@ func (lb *LoadBalancer) ListenerDeletionReason(port int32) string {
 type LoadBalancer struct {
 	ID      string // resource ID in the stack
 	Desired *model.LoadBalancer
-	// Live is the load balancer that is kept; nil if one has to be created.
+	// Live is the load balancer that is kept; nil if it has to be created.
 	Live    *observed.LoadBalancer
 	Subnets []string
-	// Addresses are the allocation IDs of the desired elastic addresses. If their number is not the number of subnets, they
-	// are those that the load balancer has.
+	// Addresses are the allocation IDs of the desired elastic addresses. If their number differs from the number of subnets,
+	// they are the current elastic addresses of the load balancer.
 	Addresses []string
 	// PrivateIPv4, IPv6 and SourceNATPrefixes are the desired addresses and prefixes, by subnet ID.
 	PrivateIPv4, IPv6, SourceNATPrefixes map[string]string

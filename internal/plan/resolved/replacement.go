@@ -17,10 +17,11 @@ import (
 // replacement has the previous load balancers of a load balancer, and the progress of their replacement. See package
 // plan/replacement.
 type replacement struct {
-	// Previous are the previous load balancers, which are kept until clients have resolved the name of the new one.
+	// Previous are the previous load balancers, which are kept until clients have resolved the DNS name of the new load
+	// balancer.
 	Previous []*observed.LoadBalancer
-	// StatusSwitched is set if the status shows the new load balancer. Otherwise SwitchWait is the wait until the status is
-	// switched.
+	// StatusSwitched is set if the status shows the new load balancer. If it is not set, SwitchWait is the wait until the
+	// status is switched.
 	StatusSwitched bool
 	SwitchWait     plan.Wait
 	// Conflict is a property that two load balancers cannot share, such as a name or an address. If it is not empty, the
@@ -29,8 +30,8 @@ type replacement struct {
 }
 
 // AddPrevious adds an existing load balancer that is not kept to Previous, and reports whether it did so. It does not add a
-// load balancer that the status has never shown, or that conflicts with the desired one. It records such a conflict in
-// Conflict.
+// load balancer that the status has never shown, or that conflicts with the desired load balancer. It records the conflict
+// in Conflict.
 func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalancer) bool {
 	if lb.Desired == nil || old.ResourceID != lb.ID {
 		return false
@@ -100,7 +101,8 @@ func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 // HasGivenName reports whether an object sets the name, so that the controller must not choose another one.
 func (lb *LoadBalancer) HasGivenName() bool { return lb.Desired.Origins["name"] != finding.Origin{} }
 
-// FreeName returns the name for a new load balancer: the given one, or a generated one that no load balancer has.
+// FreeName returns the name for a new load balancer: the name that an object sets, or a generated name that no load balancer
+// has.
 func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 	if lb.HasGivenName() {
 		return lb.Desired.Name

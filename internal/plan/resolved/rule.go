@@ -23,7 +23,7 @@ func (p *Rule) KeepLiveRule(live *observed.Rule) {
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
-// UsePlaceholder makes a held rule that does not exist in AWS return 503.
+// UsePlaceholder makes a held rule that does not exist in AWS a placeholder, which answers 503.
 func (p *Rule) UsePlaceholder() {
 	p.key = ""
 	p.Desired.Conditions = p.PlaceholderConditions()
@@ -52,8 +52,8 @@ type Rule struct {
 	// KeptRule is the existing rule that a held rule keeps; nil if there is none.
 	KeptRule *observed.Rule
 	// HasLiveRule is set if an existing rule is kept or changed for this rule. ReplacedRule is the existing rule that this
-	// rule replaces because a quota has no room for both. Both are determined only if a quota has no room for all rules, or
-	// if several namespaces have rules.
+	// rule replaces because the quota does not permit both. The two fields are set only if AWS has refused rules because of
+	// a quota, or if several namespaces have rules.
 	HasLiveRule  bool
 	ReplacedRule *ReplaceableRule
 }
@@ -70,20 +70,21 @@ func (p *Rule) KeptOrReplaced() *observed.Rule {
 	return p.KeptRule
 }
 
-// ChangesInOneStep reports whether the rule has to be changed in place, because a quota has no room for the existing and the
-// desired rule at the same time.
+// ChangesInOneStep reports whether the rule has to be changed in place, because the quota does not permit the existing and
+// the desired rule at the same time.
 func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.OverQuota }
 
 // If the quota of rules of a load balancer is reached, a new rule replaces an existing rule of its namespace that is not
-// desired any more. If both belong to one listener, the existing rule is modified; otherwise it is deleted right before the
-// new one is created. A new rule that can replace no existing rule is omitted, and no other rule is deleted for it.
+// desired any more. If both belong to one listener, the existing rule is modified; otherwise it is deleted immediately
+// before the new rule is created. A new rule that can replace no existing rule is omitted, and no other rule is deleted for
+// it.
 
 // ReplaceableRule is an existing rule that is not desired any more, and that a new rule may replace.
 type ReplaceableRule struct {
 	Rule           *observed.Rule
 	Port           int32
 	Owners         []finding.Ref // the objects to which the rule belongs; nil if they are not known
-	DeletionStep   plan.StepID   // the step that deletes it
+	DeletionStep   plan.StepID   // the step that deletes the rule
 	HasReplacement bool
 	Shape          *overlap.Shape
 }

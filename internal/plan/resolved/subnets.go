@@ -15,8 +15,8 @@ import (
 // AutoAssigned is the value that makes AWS choose a source NAT prefix.
 const AutoAssigned = "auto_assigned"
 
-// SubnetMappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a retained subnet, so
-// that such a subnet keeps its current addresses.
+// SubnetMappings returns the chosen subnets with their addresses. A retained subnet keeps its current addresses, because AWS
+// cannot change them.
 func (lb *LoadBalancer) SubnetMappings() []model.SubnetMapping {
 	var out []model.SubnetMapping
 	allocations := lb.elasticAddresses()
@@ -34,7 +34,7 @@ func (lb *LoadBalancer) SubnetMappings() []model.SubnetMapping {
 }
 
 // elasticAddresses returns the elastic address of each subnet, by subnet ID. A retained subnet keeps its address. A new
-// subnet gets the address at the index of the subnet, or a free address if a retained subnet has that one.
+// subnet gets the address at the index of the subnet, or a free address if a retained subnet has the address at this index.
 func (lb *LoadBalancer) elasticAddresses() map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
 	for _, id := range lb.Subnets {
@@ -83,7 +83,7 @@ func (lb *LoadBalancer) liveMapping(subnet string) *model.SubnetMapping {
 }
 
 // SubnetChanges returns the differences that need a SetSubnets call. It is not a difference if a desired source NAT prefix
-// is in another subnet than desired, or if AWS has chosen the prefix of a subnet for which none is set.
+// is in another subnet than desired, or if AWS has chosen the prefix of a subnet for which no prefix is desired.
 func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
 	live, w := lb.Live, lb.Desired
 	if !equal.SameSet(lb.Subnets, live.Subnets) {

@@ -29,8 +29,8 @@ type RuleDemand struct {
 	// Nodes has the endpoints that are nodes. All of them need NodeRules.
 	Nodes     *NodeList
 	NodeRules []model.IngressRule
-	// Faulty is set if some rules cannot be determined until a user corrects the binding. Then no rules may be removed from
-	// the security groups of the endpoints.
+	// Faulty is set if some rules cannot be determined until a user corrects the binding. In this case, no rules may be
+	// removed from the security groups of the endpoints.
 	Faulty bool
 	// ENIUnknown is set if the ENI of an endpoint cannot be determined.
 	ENIUnknown bool
@@ -109,8 +109,8 @@ type podRules struct {
 	byNumbers map[string][]model.IngressRule // by the numbers of the names
 }
 
-// rulesOf returns the rules that a pod needs. It returns none, and reports it in d, if the pods together need more than
-// maxRules.
+// rulesOf returns the rules that a pod needs. If all pods together need more than maxRules, it returns none and adds a
+// finding to d.
 func (s podRules) rulesOf(pod *corev1.Pod, d *RuleDemand) []model.IngressRule {
 	var key []byte
 	var numbers map[string]int32
@@ -195,8 +195,8 @@ func eniLookups(e Endpoint, n *corev1.Node) ([]ENILookup, bool) {
 	return out, true
 }
 
-// eniID is the form of the ID of an ENI. The author of a pod can write other texts, which would select other ENIs, or make
-// EC2 refuse a call that finds the ENIs of the pods of several tenants.
+// eniID is the form of the ID of an ENI. The author of a pod can write any text into the annotation. Other texts could
+// select other ENIs, or make EC2 refuse a call for the ENIs of the pods of several tenants.
 var eniID = regexp.MustCompile(`^eni-[0-9a-f]{1,32}$`)
 
 // branchENI returns the ID of the branch ENI of a pod that has security groups of its own, from the annotation of the pod.
@@ -235,7 +235,7 @@ func countRules(b *elbv2.TargetGroupBinding) (n int) {
 }
 
 // computeRules returns the security group rules that one endpoint needs. pod is nil for a node; numbers has the container
-// ports of the pod by name. It returns none, and reports it, if spec.networking has more than maxRules combinations.
+// ports of the pod by name. If spec.networking has more than maxRules combinations, it returns none and adds a finding.
 func (d *RuleDemand) computeRules(b *elbv2.TargetGroupBinding, pod *corev1.Pod, numbers map[string]int32) []model.IngressRule {
 	if n := countRules(b); n > maxRules {
 		d.reportInvalidRule("spec.networking", fmt.Sprintf("ports and peers make %d rules, and the limit is %d", n, maxRules))
@@ -313,7 +313,7 @@ func portRangeRule(p elbv2.NetworkingPort, pod *corev1.Pod, numbers map[string]i
 }
 
 // containerPorts returns the numbers of the named ports of the containers that run as long as the pod. If several containers
-// have a port of the same name, it is the port of the first one.
+// have a port of the same name, the number is that of the first container.
 func containerPorts(pod *corev1.Pod) map[string]int32 {
 	out := map[string]int32{}
 	for _, c := range servingContainers(pod) {

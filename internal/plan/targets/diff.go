@@ -21,7 +21,7 @@ type Diff struct {
 	MatchedNodeTargets []*observed.Target
 	ToRegister         []Endpoint
 	ToDeregister       []*observed.Target
-	// OverCapacity has the endpoints that are not registered because the target group is full.
+	// OverCapacity has the endpoints that are not registered because the maximum number of targets is reached.
 	OverCapacity []Endpoint
 }
 

@@ -60,8 +60,8 @@ func identity(id string, port int32, server string) string {
 	return out
 }
 
-// identityWithTime returns the identity of an endpoint and the creation time of its pod or node in Unix milliseconds. So a
-// pod with the address of an earlier pod is a new endpoint.
+// identityWithTime returns the identity of an endpoint and the creation time of its pod or node in Unix milliseconds.
+// Therefore a pod with the address of an earlier pod is a new endpoint.
 func (e Endpoint) identityWithTime() string {
 	var at int64
 	switch {
@@ -97,7 +97,7 @@ type Resolution struct {
 	// Nodes has the endpoints that are nodes, nil if the endpoints are pods. NodePort is the port of each node.
 	Nodes    *NodeList
 	NodePort int32
-	// BackendMissing is set if the Service or its port does not exist. Then there are no endpoints.
+	// BackendMissing is set if the Service or its port does not exist. In this case, there are no endpoints.
 	BackendMissing bool
 	// Faulty is set if the endpoints cannot be determined, so that registered targets are retained. In this case Nodes has
 	// the nodes that may be endpoints, whose security group rules are retained.
@@ -160,7 +160,7 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 	return r
 }
 
-// sortedBy sorts a list stably by a text. It computes the text once for each element, because that is slow.
+// sortedBy sorts a list stably by a text. It computes the text only once for each element, because this computation is slow.
 func sortedBy[T any](list []T, text func(T) string) []T {
 	type item struct {
 		text  string

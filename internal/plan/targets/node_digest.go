@@ -10,8 +10,8 @@ import (
 // nodeDigest is the hash of the endpoints at a node port, which checkpoints contain.
 type nodeDigest struct {
 	text string // empty until it is computed
-	// states has the state of the hash after each nodesPerState nodes, so that a list with the same first nodes can continue
-	// from there.
+	// states has the state of the hash after each nodesPerState nodes, so that the hash of a list with the same first nodes
+	// can be computed from this state.
 	states []hash.Cloner
 }
 

@@ -18,8 +18,8 @@ import (
 type NodeList struct {
 	selector string
 	nodes    []nodeTarget
-	// distinct is set if the identities of the targets (ID, colon, port) are in order without duplicates. An instance ID
-	// that occurs twice or has a colon can break this.
+	// distinct is set if the identities of the targets (ID, colon, port) are in order without duplicates. This is not the
+	// case if an instance ID occurs twice or contains a colon.
 	distinct bool
 
 	mu      sync.Mutex

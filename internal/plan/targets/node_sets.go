@@ -30,8 +30,8 @@ const maxNodeSets = 32
 // nodeSet has the nodes of the cluster that a selector selects. It is immutable.
 type nodeSet struct {
 	nodes []*corev1.Node // all nodes of the cluster, ascending by name
-	// readyNodes has the selected nodes that may be registered and whose Ready condition is True. unknownNodes has those
-	// whose Ready condition is Unknown.
+	// readyNodes has the selected nodes that may be registered and whose Ready condition is True. unknownNodes has the
+	// selected nodes whose Ready condition is Unknown.
 	readyNodes, unknownNodes *NodeList
 	findings                 finding.List // about selected nodes that cannot be registered
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// maxEndpoints is the maximum number of endpoints of a binding. An address in an EndpointSlice counts once for each port of the
-// EndpointSlice. Tenants can write EndpointSlices with thousands of both, but AWS accepts far fewer targets in a target group.
+// maxEndpoints is the maximum number of endpoints of a binding. An address in an EndpointSlice counts once for each port of
+// the EndpointSlice. Tenants can write EndpointSlices with thousands of addresses and ports, but AWS accepts far fewer
+// targets in a target group.
 const maxEndpoints = 50_000
 
 // resolvePods sets the endpoints in r to the ready pods of the Service, and to pods that are unready only because of a
-// readiness gate. If there are none and o.FailOpen is set, the endpoints are pods on nodes whose Ready condition is Unknown.
+// readiness gate. If there are no such pods and o.FailOpen is set, the endpoints are pods on nodes whose Ready condition is
+// Unknown.
 func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	var found []*discoveryv1.EndpointSlice
 	if o.UseEndpointsObjects {
@@ -42,8 +44,8 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 }
 
 // podEndpoints returns the endpoints that have to be registered, and those on nodes whose Ready condition is Unknown. It
-// ignores endpoints above maxEndpoints, and reports this. EndpointSlices with the most ports come last, because those that
-// Kubernetes writes have few.
+// ignores endpoints above maxEndpoints, and adds a finding. EndpointSlices with the most ports come last, because the
+// EndpointSlices that Kubernetes writes have few ports.
 func podEndpoints(v *cluster.View, b *elbv2.TargetGroupBinding, port corev1.ServicePort, found []*discoveryv1.EndpointSlice, r *Resolution) (ready, unknown []Endpoint) {
 	byPorts := func(a, b *discoveryv1.EndpointSlice) int { return cmp.Compare(len(a.Ports), len(b.Ports)) }
 	for _, s := range slices.SortedStableFunc(slices.Values(found), byPorts) {

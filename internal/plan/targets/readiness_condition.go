@@ -41,8 +41,9 @@ var NotInUseCondition = ReadinessCondition{corev1.ConditionTrue, observed.Reason
 
 // ConditionOf returns the condition of a pod for the health of its target. current is the condition that the pod has. A
 // condition that is True is retained while AWS has no result of health checks: while the target is unchecked, or if no load
-// balancer uses the target group any more. Otherwise a change of the target group would make pods unready that can serve. If
-// the target group is unused, any other condition becomes Unknown; its transition time shows since when this is known.
+// balancer uses the target group any more. If it were not retained, a change of the target group would make pods unready
+// that can answer requests. If the target group is unused, any other condition becomes Unknown; its transition time is the
+// time at which this was detected.
 func ConditionOf(t *observed.Target, current ReadinessCondition) ReadinessCondition {
 	switch {
 	case t.State == "healthy":

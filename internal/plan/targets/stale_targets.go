@@ -68,7 +68,7 @@ func podsByIndexValue(v *cluster.View, namespace, value string) []*corev1.Pod {
 	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace, Index: cluster.PodByAddress, Value: value})
 }
 
-// isSuperseded reports whether a newer pod has the same address as p.
+// isSuperseded reports whether a newer pod has the address of p.
 func isSuperseded(v *cluster.View, p *corev1.Pod, address string) bool {
 	return !p.Spec.HostNetwork && isOlderThanAny(p, podsWithAddress(v, cluster.CanonicalIP(address)))
 }
@@ -77,8 +77,8 @@ func isOlderThanAny(p *corev1.Pod, others []*corev1.Pod) bool {
 	return slices.ContainsFunc(others, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
 
-// LeavingPodState is the state of pods whose targets have to be deregistered. It determines how urgent the deregistration
-// is.
+// LeavingPodState is the state of pods whose targets have to be deregistered. The state determines how soon they are
+// deregistered.
 type LeavingPodState int
 
 // The states of leaving pods, in ascending order of urgency.

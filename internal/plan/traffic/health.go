@@ -16,7 +16,7 @@ import (
 )
 
 // ActionsServe reports whether the current actions of a rule or listener can answer requests: they do not forward, or one of
-// their target groups has a healthy target. It returns true while the health is unknown.
+// their target groups has a healthy target. The result is true while the health is unknown.
 func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	f := equal.ForwardOf(actions)
 	if f == nil {
@@ -29,8 +29,8 @@ func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	return t.HasServingTargetGroup(arns)
 }
 
-// reportIfHealthUnavailable reports whether the health of a target group cannot be read. If so, it adds a finding. A wait for
-// the targets then continues as if they were not healthy.
+// reportIfHealthUnavailable reports whether the health of a target group cannot be read. If so, it adds a finding, and a
+// wait for the targets continues as if they were not healthy.
 func (t *Traffic) reportIfHealthUnavailable(arn string) bool {
 	f := t.ReadFault(model.AskHealth{ARN: arn})
 	if f == nil {
@@ -59,8 +59,8 @@ func (t *Traffic) TargetsDeadline(groups []model.TargetGroupRef) time.Duration {
 	return min(deadline, durations.LongestWait)
 }
 
-// healthCheck returns the desired health check of a target group. If the interval or the healthy threshold is not set there,
-// it is the current one, or 0 if it is unknown.
+// healthCheck returns the desired health check of a target group. An interval or healthy threshold that is not set in the
+// desired health check has its current value, or 0 if this is unknown.
 func (t *Traffic) healthCheck(g model.TargetGroupRef) model.HealthCheck {
 	var c model.HealthCheck
 	if w := t.DesiredTargetGroups[g.ID]; w != nil {
@@ -73,7 +73,7 @@ func (t *Traffic) healthCheck(g model.TargetGroupRef) model.HealthCheck {
 }
 
 // AwaitTargets returns a wait until target groups have targets or healthy targets. key identifies the wait, and state is the
-// text "targets" or "healthy targets". After the deadline, AwaitTargets returns the zero Wait. It then adds a finding that
+// text "targets" or "healthy targets". After the deadline, AwaitTargets returns the zero Wait, and adds a finding that
 // requests go to target groups without healthy targets. The object of the finding is that of the parameter of, or the first
 // of members if of is empty. what names the rule or default action that forwards the requests.
 func (t *Traffic) AwaitTargets(key, state string, groups []model.TargetGroupRef, of finding.Origin, members []finding.Ref, what string) plan.Wait {
@@ -113,7 +113,7 @@ func (t *Traffic) PendingTargetGroups(actions []model.Action, live []string, rea
 func (t *Traffic) IsReady(arn string) bool { return t.health(arn).IsReady() }
 
 // health returns the health of a target group. The result has no targets if arn is empty or if the health is unknown. If the
-// health is unknown but can be read, the next plan gets it.
+// health is unknown but can be read, it adds a question for it.
 func (t *Traffic) health(arn string) observed.Health {
 	h, asked := t.Have.Facts.Health[arn]
 	if arn != "" && !asked && !t.reportIfHealthUnavailable(arn) {

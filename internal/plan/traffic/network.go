@@ -10,8 +10,8 @@ import (
 
 // The default action of an NLB listener receives all new connections. If the current and the desired target groups have the
 // same protocol and address type, AWS accepts both in one forward action. The desired target group is then first attached
-// with weight 0, as for an ALB. Otherwise AWS does not check the new targets before the listener forwards to them, and the
-// change waits until targets are registered.
+// with weight 0, as for an ALB. If AWS does not accept both, it does not check the new targets before the listener forwards
+// to them, and the change waits until targets are registered.
 
 // ForwardsToALB reports whether actions forward to a desired target group of type "alb".
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
@@ -42,8 +42,9 @@ func (t *Traffic) FitsInOneAction(l *resolved.Listener) bool {
 	return len(kinds) <= 1
 }
 
-// ShiftAfterRegistration returns the default actions to set in this run, and the wait for the desired ones. It retains the
-// current default actions while a desired target group has no registered targets and a current one has healthy targets.
+// ShiftAfterRegistration returns the default actions to set in this run, and the wait for the desired default actions. It
+// retains the current default actions while a desired target group has no registered targets and a current target group has
+// healthy targets.
 func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	var old []string
 	for _, g := range model.ForwardedTargetGroups(l.Live.Default) {

@@ -20,9 +20,9 @@ const maxForwardTargetGroups = 5
 type Traffic struct{ *owners.TargetGroups }
 
 // Shift returns the actions to set in this run, and the desired target groups that are not ready. The parameter want is the
-// desired actions, and have is the current actions. While a new target group is not ready and a current one has a healthy
-// target, Shift returns the current actions and attaches the new target group with weight 0, so that AWS checks its targets.
-// If the desired actions can be set immediately, it returns want and no target groups.
+// desired actions, and have is the current actions. While a new target group is not ready and a current target group has a
+// healthy target, Shift returns the current actions and attaches the new target group with weight 0, so that AWS checks its
+// targets. If the desired actions can be set immediately, it returns want and no target groups.
 func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.TargetGroupRef) {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
@@ -88,9 +88,9 @@ func shortestStickiness() *model.TargetGroupStickiness {
 	return &model.TargetGroupStickiness{Enabled: &on, Duration: &second}
 }
 
-// stickinessOf reports whether a target group of the forward actions has sticky sessions, and whether such sessions use a
+// stickinessOf reports whether a target group of the forward actions has sticky sessions, and whether these sessions use a
 // cookie of the application. It reads the desired and the current attributes. AWS refuses a rule with several target groups
-// if one of them uses such a cookie.
+// if one of them uses a cookie of the application.
 func (t *Traffic) stickinessOf(forwards ...*model.Forward) (any, application bool) {
 	for _, f := range forwards {
 		for _, g := range f.Groups {
@@ -141,15 +141,15 @@ func (t *Traffic) NeedsHTTPS(actions []model.Action) bool {
 	})
 }
 
-// needsOtherActionsRemoved reports whether have has actions, such as an authentication, that AWS does not accept in one
+// needsOtherActionsRemoved reports whether have contains actions, such as an authentication, that AWS does not accept in one
 // rule with the target groups of want.
 func (t *Traffic) needsOtherActionsRemoved(want, have []model.Action) bool {
 	return len(have) > 1 && t.NeedsHTTPS(want)
 }
 
-// CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both want and have. The reason
-// is that one of these uses a cookie of the application, or that have has actions that AWS does not accept in one rule with
-// the target groups of want. Traffic then cannot shift within one rule.
+// CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both want and have. AWS refuses
+// it if one of the target groups uses a cookie of the application, or if have contains actions that are not accepted in one
+// rule with the target groups of want. In this case, traffic cannot be shifted with weights in one rule.
 func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
@@ -159,7 +159,8 @@ func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	return (application || t.needsOtherActionsRemoved(want, have)) && !equal.SameActions(want, have, t.TargetGroupARN)
 }
 
-// ShiftDefault returns the default actions of a listener to set in this run, and the wait for the desired ones. See Shift.
+// ShiftDefault returns the default actions of a listener to set in this run, and the wait for the desired default actions.
+// See Shift.
 func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	now, pending := t.Shift(l.DefaultActions, l.Live.Default)
 	if len(pending) == 0 {
