@@ -122,7 +122,7 @@ type Plan struct {
 	// at the address is ready for requests.
 	ShownARNs map[Address]string
 	// Ports are the ports on which the load balancer of the stack listens when the plan is completed, in ascending order. If
-	// the status shows another load balancer instead, they are the ports of that load balancer.
+	// the status shows another load balancer, they are the ports of that load balancer.
 	Ports []int32
 	// MembersWithKeptStatus are members whose status is not written: it still shows the load balancer of another stack.
 	MembersWithKeptStatus []finding.Ref

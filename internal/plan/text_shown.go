@@ -11,7 +11,7 @@ import (
 )
 
 // DifferenceText returns a human-readable text of a change that AWS did not persist: the desired value, and the value that
-// AWS returns instead.
+// AWS returns.
 func (c Change) DifferenceText() string {
 	value := func(v string) string {
 		if v == "" {

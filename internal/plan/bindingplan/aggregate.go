@@ -79,8 +79,8 @@ func (a *RuleAggregate) Drop(key Key) AffectedSecurityGroups {
 	return out
 }
 
-// replace subtracts the rules of the previous contribution of a binding from the counts, and adds the rules of the new one.
-// It adds to out the security groups whose rules may change.
+// replace subtracts the rules of the previous contribution of a binding from the counts, and adds the rules of the new
+// contribution. It adds to out the security groups whose rules may change.
 func (n ruleCounts) replace(was, rules RuleSet, out AffectedSecurityGroups) {
 	for r := range rules {
 		if _, had := was[r]; !had {

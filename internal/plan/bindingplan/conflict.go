@@ -13,7 +13,7 @@ import (
 
 // Conflict is the reason why a binding must not register targets in its target group. The zero value means no conflict.
 type Conflict struct {
-	PrecedingBinding      *elbv2.TargetGroupBinding // the binding that may register targets instead
+	PrecedingBinding      *elbv2.TargetGroupBinding // the binding with precedence, which may register targets
 	OwnedByOtherNamespace bool                      // the target group was created for an object of another namespace
 }
 

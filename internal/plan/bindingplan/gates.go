@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// noWaitingPod is the result of planPodConditions if no pod waits for its target to become healthy. Otherwise the result is
-// the time since the latest change of a closed gate, which may be zero.
+// noWaitingPod is the result of planPodConditions if no pod waits for its target to become healthy. If a pod waits, the
+// result is the time since the latest change of a closed gate, which may be zero.
 const noWaitingPod time.Duration = -1
 
 // gateCondition is the desired condition of the readiness gate of a pod.

@@ -38,8 +38,8 @@ type Plan struct {
 	postponedFor  time.Duration // time until a postponed call may be sent
 }
 
-// ReadError returns the error of a failed read, because of which the plan lacks changes; nil if all reads succeeded. If the
-// target group does not exist, the result is nil as well, because there are no targets to change.
+// ReadError returns the error of a failed read, because of which the plan lacks changes; nil if all reads succeeded. The
+// result is also nil if the target group does not exist, because there are no targets to change.
 func (p Plan) ReadError() error {
 	if f := p.endingFailure; p.Err == nil && f != nil && !f.isMissing() {
 		return f.Err

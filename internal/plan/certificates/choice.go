@@ -36,7 +36,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		if f := cc.ReadFault(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
 				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
-					continue // the attached certificate is the desired one
+					continue // the attached certificate is the desired certificate
 				}
 				cc.retainAttachedCertificates(&out, l, live, c, *f)
 			}

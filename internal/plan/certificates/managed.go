@@ -35,7 +35,7 @@ func NewManaged(tg *owners.TargetGroups, f *draft.Finalizers) *Managed {
 }
 
 // Resolve finds the managed certificates in ACM, and decides which certificates to request or to import. If the hosts of a
-// certificate change, the current certificate is used until the new one is issued.
+// certificate change, the current certificate is used until the new certificate is issued.
 func (m *Managed) Resolve() {
 	if !m.Opt.ManagesCertificates() {
 		return

@@ -71,7 +71,7 @@ func (m *Managed) checkHostedZones(w model.ManagedCertificate, a plan.Address, h
 }
 
 // HostedZoneOf returns the public hosted zone for a domain; false if there is none. If several zones match, it returns the
-// most specific one.
+// most specific zone.
 func HostedZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
 	domain = recordDomain(domain)
 	for _, z := range zones {

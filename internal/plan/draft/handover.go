@@ -31,7 +31,7 @@ func (d *Draft) AdoptedTags() map[string]string {
 }
 
 // HandoverReason returns the reason of a step. If the step removes tags or labels of the previous stack (removesPrevious),
-// the reason is the handover. Otherwise it is the given reason.
+// the reason is the handover. For all other steps, the result is the given reason.
 func (d *Draft) HandoverReason(removesPrevious bool, reason string) string {
 	if removesPrevious {
 		return "the load balancer is taken over from " + d.Have.AdoptedStack.Title()

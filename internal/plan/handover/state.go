@@ -28,7 +28,7 @@ const (
 	StateGivingBack State = "giving-back"
 	// StateReleased means that all resources belong to the Gateway, and the other stack has no objects any more.
 	StateReleased State = "released"
-	// StateIndeterminate means that facts could not be read. StateOf does not return it.
+	// StateIndeterminate means that facts could not be read. StateOf never returns this state.
 	StateIndeterminate State = "unknown"
 )
 

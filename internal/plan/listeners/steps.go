@@ -29,8 +29,8 @@ func (p *listenerPlanner) removeForeignRules(after []plan.StepID) {
 			Why:     "no object requests the default action any more", After: after, RequestedBy: p.Members(),
 		}))
 	}
-	// The last rule is deleted first. Otherwise another foreign rule would get the requests of a rule that was already
-	// deleted.
+	// The last rule is deleted first. In another order, a foreign rule would get the requests of a foreign rule that was
+	// deleted before it.
 	var last plan.StepID
 	for _, r := range slices.Backward(p.listener.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)

@@ -45,7 +45,7 @@ func (d *stepPlanner) refuseOnHeldListeners() {
 }
 
 // refuseOnListener plans rules that answer 404 on one listener. before has, by the ARN of an existing rule, the hostnames
-// that need such a rule with higher precedence. If no priority is free before a rule, this rule and the rules after it get
+// that a rule with higher precedence must refuse. If no priority is free before a rule, this rule and the rules after it get
 // larger priority numbers, in one call. If these numbers could exceed the maximum of AWS, for example because an interrupted
 // run has left rules at the last priorities, all rules are numbered from 1.
 func (d *stepPlanner) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {

@@ -69,8 +69,8 @@ func (r *resolution) recordKnownIDs() {
 	}
 }
 
-// mayBeKept reports whether the load balancer live may be kept for a desired one, because it has the desired type and scheme,
-// which AWS cannot change, or because it is held.
+// mayBeKept reports whether the load balancer live may be kept for the desired load balancer, because it has the desired
+// type and scheme, which AWS cannot change, or because it is held.
 func (r *resolution) mayBeKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
 	held := r.Want.Held.AllResources
 	if lb.IsFrontend() {
@@ -105,7 +105,7 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 
 // retainBlockedReplacement retains a load balancer that was created to replace another one, and its target groups, if the
 // replacement cannot be completed because AWS refuses one of its resources. It reports whether lb is such a load balancer.
-// To delete and create the load balancer for each attempt would need more calls.
+// If it were deleted and created again for each attempt, more calls would be needed.
 func (r *resolution) retainBlockedReplacement(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false

@@ -35,7 +35,7 @@ type AcceleratorChoices struct {
 // AcceleratorListenerChoices are the choices of the plan for one listener of an accelerator.
 type AcceleratorListenerChoices struct {
 	Desired *model.AcceleratorListener
-	// Live is the existing listener that is used for the desired one; nil if it has to be created.
+	// Live is the existing listener that is used for the desired listener; nil if it has to be created.
 	Live *observed.AcceleratorListener
 	// Score is the similarity of the existing to the desired listener, as the AWS Load Balancer Controller computes it.
 	Score int

@@ -98,7 +98,8 @@ func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 	return ""
 }
 
-// HasGivenName reports whether an object sets the name, so that the controller must not choose another one.
+// HasGivenName reports whether an object sets the name of the load balancer, so that the controller must not choose another
+// name.
 func (lb *LoadBalancer) HasGivenName() bool { return lb.Desired.Origins["name"] != finding.Origin{} }
 
 // FreeName returns the name for a new load balancer: the name that an object sets, or a generated name that no load balancer
@@ -137,8 +138,8 @@ func (lb *LoadBalancer) ShownPrevious(have observed.Stack) *observed.LoadBalance
 	return lb.Previous[0]
 }
 
-// ImmutableDifference returns the property in which an existing load balancer differs from the desired one and that AWS
-// cannot change: "type" or "scheme".
+// ImmutableDifference returns the property in which an existing load balancer differs from the desired load balancer, and
+// which AWS cannot change: "type" or "scheme".
 func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	if old.Type != lb.Desired.Type.String() {
 		return "type"

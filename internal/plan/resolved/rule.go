@@ -47,7 +47,7 @@ type Rule struct {
 	Desired model.Rule
 	// key is the result of ConditionsKey; empty until it is computed.
 	key string
-	// DesiredActions are the actions in the desired state. For a held rule, Desired has the existing actions instead.
+	// DesiredActions are the actions in the desired state. Desired of a held rule has the existing actions.
 	DesiredActions []model.Action
 	// KeptRule is the existing rule that a held rule keeps; nil if there is none.
 	KeptRule *observed.Rule

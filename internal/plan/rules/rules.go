@@ -30,7 +30,7 @@ import (
 // If only the action of a rule changes, the rule is modified in place before these steps, unless there are new rules or
 // rules that move. If there are new rules, but no rule is deleted or moves, it is modified in place after these steps. In
 // all other cases, it is modified in place before these steps only if no other changing rule could match the same requests.
-// Otherwise a new rule is created and the existing rule is deleted.
+// If another changing rule could match them, a new rule is created and the existing rule is deleted.
 //
 // A new rule is staged, which means that it remains after all other rules, if its targets are not healthy yet and an
 // existing rule with healthy targets answers its requests. It moves to its desired priority when its targets are healthy, or

@@ -83,9 +83,8 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 	return out
 }
 
-// bindingName returns the name of a new binding. If the name of the target group differs from its desired name, because a
-// target group of a previous load balancer has that name, the name of the binding is derived from the name of the target
-// group.
+// bindingName returns the name of a new binding. A target group does not have its desired name if a target group of a
+// previous load balancer has that name. In this case, the name of the binding is derived from the name of the target group.
 func (gp *Planner) bindingName(w model.TargetGroup) string {
 	var name string
 	if live, ok := gp.LiveTargetGroups[gp.LiveTargetGroupARNs[w.ID]]; ok {

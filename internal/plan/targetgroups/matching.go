@@ -24,10 +24,10 @@ func hasDesiredImmutableHealthCheck(w model.TargetGroup, h observed.TargetGroup)
 		(a.IntervalSeconds == 0 || a.IntervalSeconds == b.IntervalSeconds) && (a.TimeoutSeconds == 0 || a.TimeoutSeconds == b.TimeoutSeconds)
 }
 
-// MatchTargetGroups decides which existing target group is kept for each desired one. It compares names before resource IDs.
-// Two desired target groups may have the same ID at different times, so that the ID alone may find the target group of
-// another Service. A name contains a hash of the properties of a target group. IDs are compared for target groups whose name
-// no desired target group has.
+// MatchTargetGroups decides which existing target group is kept for each desired target group. It compares names before
+// resource IDs. Two desired target groups may have the same ID at different times, so that the ID alone may find the target
+// group of another Service. A name contains a hash of the properties of a target group. IDs are compared for target groups
+// whose name no desired target group has.
 func (gp *Planner) MatchTargetGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
@@ -70,14 +70,14 @@ func (gp *Planner) MatchTargetGroups() {
 	})
 }
 
-// canBeKeptFor reports whether an existing target group can be changed to the desired one, so that it is not replaced.
+// canBeKeptFor reports whether an existing target group can be changed to the desired state, so that it is not replaced.
 func (gp *Planner) canBeKeptFor(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanChangeInPlace(w, h) && (!gp.Opt.ReplaceForHealthChecks || hasDesiredImmutableHealthCheck(w, h))
 }
 
-// matchableTargetGroups returns the existing target groups that may be kept for a desired one. kept is 1 for the ARNs of
-// target groups to which a kept load balancer forwards. Target groups that only another load balancer uses remain with that
-// load balancer.
+// matchableTargetGroups returns the existing target groups that may be kept for a desired target group. kept is 1 for the
+// ARNs of target groups to which a kept load balancer forwards. Target groups that only another load balancer uses remain
+// with that load balancer.
 func (gp *Planner) matchableTargetGroups() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}

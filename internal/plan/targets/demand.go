@@ -56,7 +56,7 @@ type ENILookup struct {
 	// Instance is the instance of the node. Its ENI with the address EndpointIP is used, or its primary ENI if EndpointIP is
 	// empty.
 	Instance string
-	// Address is a private address of the ENI. If EndpointIP is set, the ENI must have that address too.
+	// Address is a private address of the ENI. If EndpointIP is set, the ENI must also have that address.
 	Address string
 	// EndpointIP is the address of the endpoint.
 	EndpointIP string
