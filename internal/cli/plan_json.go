@@ -43,7 +43,7 @@ type planStack struct {
 	ID       string           `json:"id"`
 	Findings []output.Finding `json:"findings"`
 	Steps    []output.Step    `json:"steps"`
-	// Joins maps each ID in "after" that stands for several steps to these steps.
+	// Joins maps an ID in the field "after" of a step to several steps, if the ID represents more than one step.
 	Joins   map[plan.StepID][]plan.StepID `json:"joins,omitempty"`
 	Summary plan.Summary                  `json:"summary"`
 	// Leaving are the members that move to another load balancer, and that this load balancer still serves.

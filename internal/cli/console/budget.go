@@ -14,7 +14,7 @@ type callBudget struct {
 	// lastMinute has the calls of the last minute, oldest first.
 	lastMinute []timedCalls
 	// withinBudgetAt is the time at which the average rate of the calls of all refreshes so far is within the budget. A
-	// refresh that no page requested, or that needs more calls than perMinute, does not start before it.
+	// refresh that no page requested, or that needs more calls than perMinute, does not start before that time.
 	withinBudgetAt time.Time
 	// pageCalls are the calls that the commands of a page are expected to make after a refresh, and the time of that
 	// refresh.

@@ -27,8 +27,8 @@ type commandRunner struct {
 	env      output.Environment
 	run      CommandFunc
 	awsCalls *atomic.Int64
-	// scopeFlags are the flags of the console that select namespaces, such as --namespace. Commands about one object do not
-	// get them. flags are the other flags of the console, except consoleFlags.
+	// scopeFlags are the flags of the console that select namespaces, such as --namespace. Commands about one object run
+	// without scopeFlags. flags are the other flags of the console, except consoleFlags.
 	flags, scopeFlags []string
 	slots             chan struct{}
 }
@@ -79,7 +79,7 @@ type commandResult struct {
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
-// queryError is an error about an invalid request of a page. It is answered with status 400.
+// queryError is an error about an invalid request of a page. The response to the request has status 400.
 type queryError struct{ error }
 
 // arguments returns the command-line arguments for a request of a page. name is the document that the page requests, and q
@@ -131,8 +131,8 @@ func (c *commandRunner) arguments(name string, q url.Values) ([]string, error) {
 	return nil, queryError{fmt.Errorf("unknown document %q", name)}
 }
 
-// execute runs the command for a request of a page, and returns its output. name and q are as for arguments. It waits while
-// maxConcurrentCommands other commands run.
+// execute runs the command for a request of a page, and returns its output. name and q have the same meaning as in method
+// arguments. It waits while maxConcurrentCommands other commands run.
 func (c *commandRunner) execute(ctx context.Context, name string, q url.Values) (commandResult, error) {
 	args, err := c.arguments(name, q)
 	if err != nil {

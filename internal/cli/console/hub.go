@@ -90,7 +90,8 @@ func (s *pageState) lastMinute() (total, refreshes int64) {
 	return last.total - first.total, last.refreshes - first.refreshes
 }
 
-// addCallCount adds the call count at a refresh. It removes counts that are older than a minute, except the newest of them.
+// addCallCount appends the call count of a refresh to callCounts. Of the entries that are older than a minute, it retains
+// only the newest.
 func (s *pageState) addCallCount(c callCount) {
 	if len(s.callCounts) == 0 {
 		s.callCounts = []callCount{{countedAt: c.countedAt}}
@@ -101,8 +102,8 @@ func (s *pageState) addCallCount(c callCount) {
 	}
 }
 
-// hub refreshes the state while a page is open, and sends the state to each page. Only the goroutine of run changes
-// variables. Other goroutines send to channels.
+// hub refreshes the pageState while a page is open, and sends it to each open page. Only the goroutine of run changes
+// fields. Other goroutines send to the channels.
 type hub struct {
 	// refresh reads the cluster and AWS. If full is true, it does not use cached facts about AWS.
 	refresh func(ctx context.Context, full bool) (tree.Snapshot, []change, error)
@@ -143,7 +144,7 @@ func (h *hub) updateReports(change func(*reports)) {
 }
 
 // requestFullRefresh requests a full refresh. pageCalls is the number of calls to AWS that the page will make after the
-// refresh. The refresh runs as soon as its own calls and these calls are within the budget.
+// refresh. The refresh runs as soon as its own calls and the calls of the page are within the budget.
 func (h *hub) requestFullRefresh(pageCalls int) {
 	select {
 	case h.fullRefreshRequests <- pageCalls:
@@ -151,8 +152,8 @@ func (h *hub) requestFullRefresh(pageCalls int) {
 	}
 }
 
-// sendViewer sends a viewer to the goroutine of run through channel, which is join or leave. It returns false if the hub has
-// ended.
+// sendViewer sends a viewer to the goroutine of run through channel, which is hub.join or hub.leave. It returns false if
+// the hub has ended.
 func (h *hub) sendViewer(channel chan *viewer, v *viewer) bool {
 	select {
 	case channel <- v:
@@ -165,11 +166,11 @@ func (h *hub) sendViewer(channel chan *viewer, v *viewer) bool {
 // viewer is an open page.
 type viewer struct {
 	background bool // whether the page is in a background tab
-	// update is a channel with room for one state: the latest state until it is sent to the page.
+	// update is a channel with a buffer of one state: the latest state that is not sent to the page yet.
 	update chan *pageState
 }
 
-// newHub returns a hub that refreshes nothing until run is called. The caller may set uidOf before that.
+// newHub returns a hub that refreshes nothing until run is called. The caller may set uidOf before it calls run.
 func newHub(refresh func(context.Context, bool) (tree.Snapshot, []change, error), awsCalls, refreshCalls *atomic.Int64, budget int, now func() time.Time) *hub {
 	return &hub{
 		refresh: refresh, awsCalls: awsCalls, refreshCalls: refreshCalls, budget: budget, now: now, instance: rand.Text(),
@@ -294,7 +295,8 @@ func (h *hub) run(ctx context.Context) {
 // fullRefresh has the number of calls of a full refresh, and the number of stacks that it found.
 type fullRefresh struct{ calls, stacks int }
 
-// expectedCalls returns the expected number of calls of the next full refresh if there are now the given number of stacks.
+// expectedCalls returns the expected number of calls to AWS of the next full refresh. stacks is the current number of
+// stacks.
 func (f fullRefresh) expectedCalls(stacks int) int {
 	if f.stacks == 0 {
 		return f.calls
@@ -302,7 +304,7 @@ func (f fullRefresh) expectedCalls(stacks int) int {
 	return (f.calls*max(stacks, f.stacks) + f.stacks - 1) / f.stacks
 }
 
-// refreshOnce runs a refresh and returns its result. The result has the warnings whose objects exist.
+// refreshOnce runs a refresh and returns its result. The result contains those warnings whose objects exist.
 func (h *hub) refreshOnce(ctx context.Context, full bool, warnings lastingWarnings) refreshResult {
 	before := h.refreshCalls.Load()
 	snapshot, changes, err := h.refresh(ctx, full)

@@ -45,10 +45,10 @@ type warning struct {
 	Count    int32         `json:"count,omitempty"`
 	By       string        `json:"by"`
 	Reason   string        `json:"reason"`
-	// Finding is the reason of the finding that the event reports, if it reports one.
+	// Finding is the reason of the finding that the event reports. It is missing if the event reports no finding.
 	Finding string `json:"finding,omitempty"`
 	Message string `json:"message"`
-	// Past reports whether the last refresh did not find the problem any more.
+	// Past reports whether the problem no longer exists, according to the last refresh.
 	Past bool `json:"past,omitempty"`
 }
 
@@ -169,7 +169,7 @@ func (h *objectReports) addWarning(w warning) {
 	h.warnings = h.warnings[:min(len(h.warnings), maxWarningsOfObject)]
 }
 
-// isExpired reports whether an event at a time is so old that API servers have deleted it.
+// isExpired reports whether an event with the given time is so old that API servers have deleted the event.
 func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durations.EventRetention }
 
 // removeOldest removes the objects whose events have expired. If there are still maxReportedObjects objects, it also removes
@@ -217,8 +217,8 @@ type lastingWarnings struct {
 	isPartial   bool
 }
 
-// reportedFor returns the warnings about objects that exist according to uidOf, errors first. current is the document of the
-// last refresh, or nil if the refresh failed; it determines which warnings are past.
+// reportedFor returns the warnings about objects that exist according to uidOf, errors first. current is the document of
+// the last refresh, or nil if the refresh failed; it determines the field Past of each warning.
 func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
 	out := reportedWarnings{Events: []warning{}, Failed: l.readFailure, Partial: l.isPartial}
 	// A finding about a Service or a route counts as a finding about each member of the stack.

@@ -86,9 +86,9 @@ func (d *doctor) reportEndpointIDs() {
 	d.addResult("accelerators", resultOK, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
 }
 
-// checkAcceleratorDefaults compares the defaults in have, the CustomResourceDefinition of GlobalAccelerators in the cluster,
-// with those in want, which is that of this version. The controller also uses a default that is missing in the cluster, but
-// other readers of the objects do not see that value.
+// checkAcceleratorDefaults compares the defaults in have, the CustomResourceDefinition of GlobalAccelerators in the
+// cluster, with the defaults in want, the CustomResourceDefinition of this version. The controller uses a default even if
+// it is missing in the cluster, but other readers of the objects do not see the value.
 func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	const area = "definitions"
 	served := defaultsOf(have)

@@ -78,7 +78,7 @@ func (d *doctor) checkClasses() {
 }
 
 // reportMistypedNames adds a result for each finding about an object that this controller does not serve because of a
-// mistyped name, and the number of further findings.
+// mistyped name. After maxMistypedNamesShown results, it adds only one result with the number of further findings.
 func (d *doctor) reportMistypedNames(mistyped []finding.Finding) {
 	const area = "classes"
 	output.ShowFirst(mistyped, maxMistypedNamesShown, func(f finding.Finding) {

@@ -126,8 +126,8 @@ func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string
 	}
 }
 
-// recordMissingPermission records that an area has reported a missing permission, and returns the area that reported it
-// before, or "" if none has. If right is "", it does nothing and returns "".
+// recordMissingPermission records that an area has reported the missing permission right. It returns the area that
+// reported the permission earlier, or "" if there is none. If right is "", it does nothing and returns "".
 func (d *doctor) recordMissingPermission(right, area string) string {
 	reportedIn := d.missingPermissions[right]
 	if right != "" && reportedIn == "" {

@@ -32,8 +32,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// checkKubernetes checks the API server and the objects of the cluster that the controller needs. It sets d.api and d.store
-// if they can be read.
+// checkKubernetes checks the API server and the objects of the cluster that the controller needs. It sets d.api if the
+// API server can be reached, and d.store if the objects can be read.
 func (d *doctor) checkKubernetes(ctx context.Context) {
 	const area = "kubernetes"
 	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
@@ -129,8 +129,8 @@ func (d *doctor) checkDefinitions(ctx context.Context) {
 	}
 }
 
-// missingFields returns the versions and field paths of the CustomResourceDefinition want that have lacks. It omits the
-// fields below a missing field.
+// missingFields returns the versions and field paths that exist in CustomResourceDefinition want but not in have. It
+// omits the fields below a missing field.
 func missingFields(want, have map[string]any) []string {
 	present := map[string]bool{}
 	for _, f := range fieldsOf(have) {

@@ -120,7 +120,7 @@ type requestAnswer struct {
 	From string `json:"from,omitempty"`
 	// Shadowed are later rules that match the request too, but do not answer it.
 	Shadowed []explainedRule `json:"shadowed"`
-	// Now describes the actions that AWS takes until the plan is carried out, if they differ.
+	// Now describes the actions that AWS performs until the plan is carried out, if they differ from the desired actions.
 	Now string `json:"now,omitempty"`
 	// Targets are the targets of the target groups that the request is forwarded to.
 	Targets []requestTargets `json:"targets,omitempty"`
@@ -266,8 +266,8 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 	return nil
 }
 
-// takesScheme reports whether a listener with a protocol can take requests with a scheme. A listener for UDP, QUIC or TLS
-// takes no HTTP.
+// takesScheme reports whether a listener with a protocol accepts requests with a URL scheme. "of" is the type of its load
+// balancer. A listener for UDP, QUIC or TLS accepts no HTTP requests.
 func takesScheme(of model.LoadBalancerType, protocol, scheme string) bool {
 	if of == model.Application {
 		return strings.ToLower(protocol) == scheme
@@ -375,8 +375,8 @@ func hasSourceIPCondition(r model.Rule) bool {
 	})
 }
 
-// currentAnswer describes the actions that AWS takes until the plan is carried out, or returns "" if these have the same
-// effect as the desired actions.
+// currentAnswer describes the actions that AWS performs until the plan is carried out. It returns "" if they have the
+// same effect as the desired actions.
 func (a *answerCollector) currentAnswer(l resolved.Listener, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
@@ -412,9 +412,9 @@ func (a *answerCollector) redirectLocation(actions []model.Action) string {
 // matches.
 const noRuleMatchesNote = "no rule matches the request, so default actions answer"
 
-// buildDocument returns a document with the answers that a client may get. If the host is the DNS name of a load balancer,
-// that is only the answer of this load balancer. Otherwise the document has the answers of rules, of load balancers that
-// something names for the host, and of NLBs. If there are none of these, it has all answers.
+// buildDocument returns a document with the answers that a client may get. If the host is the DNS name of a load
+// balancer, the document has only the answer of this load balancer. Otherwise it has the answers of rules, of NLBs, and
+// of load balancers for which requestAnswer.Named is set. If there are no such answers, it has all answers.
 func (a *answerCollector) buildDocument() RequestDocument {
 	doc := RequestDocument{Request: a.methodAndURL, Answers: a.answers, Notes: []string{}}
 	note := func(format string, args ...any) {

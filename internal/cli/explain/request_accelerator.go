@@ -212,8 +212,8 @@ func (g requestEndpointGroup) isServing() bool {
 	return slices.ContainsFunc(g.Endpoints, func(e requestEndpoint) bool { return e.IsServing() })
 }
 
-// mayAnswer reports whether an endpoint of the endpoint group is a load balancer of the cluster that receives requests. If no
-// endpoint is serving, all receive requests.
+// mayAnswer reports whether an endpoint of the endpoint group is a load balancer of the cluster that receives requests.
+// If no endpoint is serving, all endpoints receive requests.
 func (g requestEndpointGroup) mayAnswer(e requestEndpoint) bool {
 	return e.LoadBalancer != nil && (e.IsServing() || !g.isServing())
 }

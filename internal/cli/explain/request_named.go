@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hostnameAnnotations are the annotations in which external-dns finds the hostnames for a load balancer. It reads the second
-// one before version 0.22, and later with --enable-legacy-annotation-prefix.
+// hostnameAnnotations are the annotations in which external-dns finds the hostnames for a load balancer. external-dns
+// reads the second annotation before version 0.22, and in later versions only with --enable-legacy-annotation-prefix.
 var hostnameAnnotations = []string{"external-dns.kubernetes.io/hostname", "external-dns.alpha.kubernetes.io/hostname"}
 
 // hostNamedBy describes what names the host of the request, or returns "" if the load balancer accepts requests for any

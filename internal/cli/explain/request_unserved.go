@@ -176,7 +176,7 @@ func listenerPorts(d engine.Draft) []string {
 }
 
 // showUnserved prints that no rule names the host, and lists the objects that name it. It prints nothing if u is nil.
-// answers is the number of answers that the caller prints after it.
+// answers is the number of answers that the caller prints afterwards.
 func showUnserved(w io.Writer, u *requestUnserved, answers int) {
 	if u == nil {
 		return

@@ -22,7 +22,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway/status"
 )
 
-// warningDocument is an event of type Warning about an object, a condition that is not met, or an advice of a condition.
+// warningDocument is an event of type Warning about an object, a condition that is not met, or a condition that is met
+// but contains advice for the user.
 type warningDocument struct {
 	// In is "event", or the condition with the parent or listener that has it, such as "listener http condition Accepted".
 	In      string `json:"in"`
@@ -105,8 +106,9 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 	return finding.Printable(text)
 }
 
-// unmetConditions returns the conditions in the status of an object, of its parents and of its listeners that are not met:
-// status False, or True for the condition Conflicted. It also returns conditions of listeners that are met with an advice.
+// unmetConditions returns the conditions in the status of an object, of its parents and of its listeners that are not
+// met: status False, or True for the condition Conflicted. It also returns conditions that are met but contain an advice
+// for the user, see status.IsAdvice.
 func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

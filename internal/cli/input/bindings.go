@@ -21,8 +21,9 @@ import (
 // BindingPlans are the plans of the TargetGroupBindings in the scope of a command.
 type BindingPlans struct {
 	Bindings []BindingPlan
-	// Rules are the changes of the rules of node and pod security groups, for all TargetGroupBindings together. It is empty
-	// if the scope has only some TargetGroupBindings. RulesOmitted then reports whether one of these has steps.
+	// Rules are the changes of the rules of node and pod security groups, for all TargetGroupBindings together. It is
+	// empty if the scope has only some TargetGroupBindings. In that case, RulesOmitted reports whether one of these
+	// TargetGroupBindings has steps.
 	Rules        []bindingplan.PlanItem
 	RulesOmitted bool
 	// Notes are sentences about changes that were not planned, with the reasons.
@@ -106,8 +107,8 @@ func (p *BindingPlans) addFailure(subject string, err error) {
 	p.Notes = append(p.Notes, fmt.Sprintf("no plan of %s: %v", subject, sdk.Explain(err)))
 }
 
-// withSkipped returns p with a note about n removals that are not planned, with the reason, or p if n is 0. Such a plan of a
-// cluster is incomplete. A plan of files never has removals.
+// withSkipped returns p with a note about n removals that are not planned, with the reason, or p if n is 0. A plan of a
+// cluster with such a note is incomplete. A plan of files never has removals.
 func (p BindingPlans) withSkipped(n int, reason string, d *Source) BindingPlans {
 	if n > 0 {
 		p.Incomplete = p.Incomplete || d.ClusterRead

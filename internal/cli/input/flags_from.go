@@ -215,7 +215,7 @@ func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controller
 }
 
 // flagsOfDeployment returns the command and arguments of the container with the name of the controller, or of the first
-// container if there is no such container.
+// container if no container has this name.
 func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	containers := x.Spec.Template.Spec.Containers
 	if len(containers) == 0 {

@@ -30,8 +30,9 @@ type lister struct {
 	anyRead bool
 }
 
-// list lists the objects of one kind into the list into. If the user may not list them in all namespaces and the command is
-// about one namespace, it lists only that namespace. If that is forbidden too, into stays empty.
+// list lists the objects of one kind, and stores them in "into". If the user may not list them in all namespaces and the
+// command is about one namespace, it lists only that namespace. If the user may not list that namespace either, "into"
+// stays empty.
 func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectList) error {
 	err := l.List(ctx, into, client.InNamespace(l.watchedNamespace))
 	if !apierrors.IsForbidden(err) {
@@ -96,8 +97,8 @@ func notListedText(ref cluster.Ref) string {
 	return fmt.Sprintf("you may not list objects of kind %s%s; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", ref.Kind, in)
 }
 
-// notReadReason returns why an object that is not among those that were read may exist all the same. It returns "" if all
-// objects of its kind and namespace were read.
+// notReadReason returns why an object that was not read may exist in the cluster. It returns "" if all objects of its
+// kind and namespace were read.
 func notReadReason(ref cluster.Ref, d *Source) string {
 	watched := watchedNamespace(d.Config.Kubernetes.WatchNamespace)
 	switch {

@@ -288,8 +288,8 @@ func exampleUID(ref cluster.Ref) types.UID {
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%x", sum[:6]))
 }
 
-// copyNodePorts copies the node ports that the API server has chosen for the Service live to the same ports of the Service s
-// of a file.
+// copyNodePorts copies the node ports of Service live, which the API server has chosen, to the same ports of Service s,
+// which is from a file.
 func copyNodePorts(s, live *corev1.Service) {
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]

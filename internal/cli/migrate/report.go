@@ -55,7 +55,7 @@ type IngressGroup struct {
 type Annotation struct {
 	Object string `json:"object"`
 	Key    string `json:"key"`
-	// To is the kind and field that the annotation became; empty if there is none.
+	// To is the kind and field to which the annotation is translated; empty if there is none.
 	To string `json:"to,omitempty"`
 }
 

@@ -123,7 +123,7 @@ func (g *graph) addNode(key, label string, shape shape, state state) int {
 	return len(g.nodes) - 1
 }
 
-// addMoreNode adds a node that stands for n resources that the graph does not show, and returns its index. noun is the
+// addMoreNode adds a node that represents n resources that the graph does not show, and returns its index. noun is the
 // plural of the kind of resource.
 func (g *graph) addMoreNode(n int, noun string) int {
 	return g.addNode("", fmt.Sprintf("… and %d more %s", n, noun), objectShape, stateLive)

@@ -89,8 +89,8 @@ func waitText(s plan.Step) string {
 	return "waits for " + s.Wait.For
 }
 
-// isShownWithParts reports whether the change of a step is shown at nested resources instead: at the certificates and rules
-// of a listener, or at the endpoints of an endpoint group.
+// isShownWithParts reports whether the change of a step is shown at the nested resources and not at the listener or
+// endpoint group. The nested resources are certificates, rules and endpoints.
 func isShownWithParts(s plan.Step) bool {
 	switch s.Do.(type) {
 	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities, plan.AddEndpoints, plan.SetEndpoints, plan.RemoveEndpoints:

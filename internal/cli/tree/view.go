@@ -18,9 +18,9 @@ import (
 type View struct {
 	treeCommand
 	current Snapshot
-	// stderr has the text that treeCommand writes to standard error during one call of Update: notes about the flags of the
-	// controller. treeCommand writes them only at the first call and when the flags have changed, so flagNotes keeps the
-	// last ones.
+	// stderr has the text that treeCommand writes to standard error during one call of Update: notes about the flags of
+	// the controller. treeCommand writes these notes only at the first call and when the flags have changed, so flagNotes
+	// has the last notes.
 	stderr    bytes.Buffer
 	flagNotes string
 }
@@ -38,8 +38,8 @@ func NewView(cmd *cobra.Command, env output.Environment) *View {
 // has no effect if age is shorter than the maximum age for other stacks.
 func (v *View) SetMaxCacheAgeWithoutSteps(age time.Duration) { v.unchangedMaxAge = age }
 
-// Update reads the cluster and AWS. It returns the previous snapshot, which is empty at the first call, and the new one. If
-// uncached is true, it reads all facts from AWS again.
+// Update reads the cluster and AWS. It returns the previous snapshot, which is empty at the first call, and the new
+// snapshot. If uncached is true, it reads all facts from AWS again.
 func (v *View) Update(ctx context.Context, uncached bool) (previous, current Snapshot, err error) {
 	previous, v.bypassCache = v.current, uncached
 	v.stderr.Reset()

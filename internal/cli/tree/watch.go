@@ -102,7 +102,8 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 	return t.snapshot(ctx, stdin)
 }
 
-// changedStacks returns the stacks of current that are not in previous or differ there.
+// changedStacks returns the stacks in current that are missing in previous, or that differ from the same stack in
+// previous.
 func changedStacks(previous, current Document) (map[model.StackID]bool, error) {
 	before, err := previous.stacksAsJSON()
 	if err != nil {
