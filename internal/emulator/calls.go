@@ -25,10 +25,11 @@ type Entry struct {
 	RequestID string
 	// Input is the SDK's input structure, nil if it could not be decoded.
 	Input any `json:",omitempty"`
-	// Status, Code and Message are those of the answer. Code is empty if the call succeeded.
+	// Status, Code and Message are the HTTP status, the error code and the error message of the answer. Code is empty if
+	// the call succeeded.
 	Status        int
 	Code, Message string `json:",omitempty"`
-	// IsEmulatorError is set if the error is not one of AWS: the emulator does not support the request.
+	// IsEmulatorError is true if AWS would not return the error: the emulator does not support the request.
 	IsEmulatorError bool `json:"-"`
 	// Fault is the fault that was injected: "throttled", "error", "reset", "hung", "lost", "stale", "distorted" or
 	// "abandoned". It is "no such host" for a call to a host that does not exist.

@@ -56,8 +56,8 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 	return resp, err
 }
 
-// serveOperation carries out an identified request, with the faults that apply to it. It sets the fields of entry that are
-// not known before.
+// serveOperation carries out an identified request, with the faults that apply to it. It sets the fields of entry that
+// dispatch cannot set, such as the account and the error.
 func (em *Emulator) serveOperation(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
 	fail := func(err *store.Error) wire.Response {
 		entry.Code, entry.Message, entry.IsEmulatorError = err.Code, err.Message, err.Source == store.Own

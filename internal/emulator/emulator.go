@@ -22,11 +22,11 @@ type Options struct {
 	Seed uint64
 	// Config defaults to store.DefaultConfig.
 	Config *store.Config
-	// Account is the account of access keys that are not registered and do not contain an account ID. If it is empty, it is
+	// Account is the account of access keys that are not registered and do not contain an account ID. The default is
 	// "123456789012".
 	Account string
-	// Partition is the AWS partition, such as "aws-cn" or "aws-us-gov". If it is empty, it is "aws". The emulator does not
-	// serve regions of other partitions.
+	// Partition is the AWS partition, such as "aws-cn" or "aws-us-gov". The default is "aws". The emulator does not serve
+	// regions of other partitions.
 	Partition string
 	// Observe is called after each call that reaches a service of the emulator, from the goroutine that serves the call. It
 	// may be called concurrently.
@@ -37,8 +37,8 @@ type Options struct {
 type Exchange struct {
 	Entry
 	Request wire.Request
-	// Answer is the answer of the emulator, also if a fault prevented that it was sent. Its Status is 0 if there is no
-	// answer.
+	// Answer is the answer of the emulator, even if a fault prevented the emulator from sending it. Its Status is 0 if
+	// there is no answer.
 	Answer wire.Response
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// savedState is an exported state of the emulator, which was current from the time since. since is zero for the first one.
+// savedState is an exported state of the emulator, which was current from the time since. since is zero for the first
+// saved state.
 type savedState struct {
 	since time.Time
 	state []byte

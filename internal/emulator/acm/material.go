@@ -76,8 +76,9 @@ func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	return "", errors.New("the type of the key is not supported")
 }
 
-// GenerateContent generates the key and the self-signed certificate of a requested certificate, and stores them as PEM in c,
-// unless c already has them. Callers call it only when they need them, because generating an RSA key is slow.
+// GenerateContent generates the key and the self-signed certificate of a requested certificate, and stores them as PEM in
+// c, unless c already has them. Callers call it only when they need the key or the certificate, because generating an RSA
+// key is slow.
 func GenerateContent(c *store.Certificate) error {
 	if c.CertificatePEM != "" {
 		return nil

@@ -106,9 +106,10 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 	return store.Shuffle(s.store, out)
 }
 
-// nextPage returns the page of all that follows a page token, and the token of the next page, nil after the last page. size
-// is the maximum number of certificates in the page; nil means the default. all is sorted by order, which compares ARNs and
-// creation times. A token contains both of the last certificate of a page, so that the certificate may be deleted meanwhile.
+// nextPage returns the page of all that follows a page token, and the token of the next page, nil after the last page.
+// size is the maximum number of certificates in the page; nil means the default. all is sorted by order, which compares
+// ARNs and creation times. A token contains the ARN and the creation time of the last certificate of a page, so it stays
+// valid if that certificate is deleted.
 func (s *Service) nextPage(all []*store.Certificate, order func(a, b *store.Certificate) int, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
 		return nil, nil, validationError(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)

@@ -24,9 +24,9 @@ type Decision struct {
 	Permissions []UsedPermission
 	// Denial is the error for a caller who lacks a permission. It is nil if the call is allowed.
 	Denial *store.Error
-	// IsResourceMissing reports whether the resource of the lacking permission does not exist. A missing resource has no
-	// tags, which may be the cause of the denial. AWS does not document whether it reports a missing resource before it
-	// evaluates policies. The emulator does not, which is stricter.
+	// IsResourceMissing reports whether the resource for which the permission is missing does not exist. A missing
+	// resource has no tags, which may be the cause of the denial. AWS does not document whether it reports a missing
+	// resource before it evaluates policies. The emulator evaluates policies first, which is stricter.
 	IsResourceMissing bool
 }
 

@@ -11,7 +11,7 @@ import (
 
 // dependentActions returns the permissions that a call needs in addition to the permission for its action, because the
 // service performs further actions with the caller's permissions. For example, Elastic Load Balancing reads the caller's
-// VPC. AWS does not document all of them. The sources are:
+// VPC. AWS does not document all of these permissions. The sources are:
 //
 //   - CreateLoadBalancer needs ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the permission to create
 //     the service-linked role: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576

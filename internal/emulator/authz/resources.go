@@ -198,8 +198,8 @@ func isMissing(p *store.Partition, arn string) bool {
 	return !exists
 }
 
-// findTags returns the tags of the resource with an ARN, and whether the resource exists. It assumes that a resource exists
-// if its type is not one of those below.
+// findTags returns the tags of the resource with an ARN, and whether the resource exists. It assumes that a resource of
+// any type without a case in this function exists.
 func findTags(p *store.Partition, arn string) (tags map[string]string, exists bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {

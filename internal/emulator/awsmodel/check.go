@@ -112,8 +112,8 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	if !c.answersOnly {
 		request(found("request"))
 	}
-	// The response to an injected fault is not checked, because it does not come from the emulator. With the fault "stale",
-	// it does.
+	// Do not check the response to an injected fault, because an operation of the emulator has not created it. The
+	// exception is the fault "stale".
 	if x.Fault == "" || x.Fault == "stale" {
 		answer(found("answer"))
 	}

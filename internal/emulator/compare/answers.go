@@ -64,7 +64,7 @@ func (x *comparison) compareNodes(path []string, aws, emulated *recording.Node) 
 		x.compareLeaf(path, aws.Text, emulated.Text)
 		return
 	}
-	// Single values are compared first, because matching the items of lists needs the IDs that they pair.
+	// Compare single values before lists. They pair IDs, by which compareItems then matches the items of lists.
 	var lists []string
 	for _, name := range memberNames(aws, emulated) {
 		if isList(aws, name) || isList(emulated, name) {

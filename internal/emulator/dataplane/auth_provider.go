@@ -19,8 +19,8 @@ const maxClaimsBytes = 11 << 10
 
 var errProvider = errors.New("the identity provider reported an error")
 
-// redeemCode exchanges the authorization code for tokens and fetches the user's claims. If that fails, it returns the HTTP
-// status for the client; otherwise the status is 0.
+// redeemCode exchanges the authorization code for tokens and fetches the user's claims. It returns the session and 0, or
+// the HTTP status for the client if one of the two requests fails.
 func (p *Plane) redeemCode(ctx context.Context, l loginSettings, code, callback string, now time.Time) (session, int) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},

@@ -27,8 +27,8 @@ type session struct {
 	TokenExpiresAt time.Time `json:"f,omitzero"`
 }
 
-// readSession returns the session of the request, or false if there is none. If the access token has expired, it refreshes
-// the session; if that fails, the session has ended.
+// readSession returns the session of the request, or false if there is none. If the access token has expired, it
+// refreshes the session. It returns false if the refresh fails.
 func (x *exchange) readSession(l loginSettings) (session, bool) {
 	var sealed strings.Builder
 	for i := range maxCookieShards {
@@ -57,7 +57,7 @@ func (x *exchange) readSession(l loginSettings) (session, bool) {
 	return s, true
 }
 
-// writeSession stores the session in cookies of the response, in as many as it needs.
+// writeSession stores the session in cookies of the response. The number of cookies depends on the size of the session.
 func (x *exchange) writeSession(l loginSettings, s session) {
 	raw, err := json.Marshal(s)
 	if err != nil {

@@ -27,7 +27,7 @@ func (c *earlyErrorConn) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// earlyErrorStatus returns the status of the replacement, or 0 if b is not such a response.
+// earlyErrorStatus returns the status of the response that replaces response b of net/http, or 0 if b is not replaced.
 func earlyErrorStatus(b []byte) int {
 	if bytes.HasPrefix(b, []byte("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request")) {
 		return http.StatusBadRequest

@@ -104,8 +104,8 @@ func leastLoadedTarget(from []member) *target {
 }
 
 // slowStartWeights returns the weights of members in slow start: the weight of a member that became healthy within the
-// duration d grows linearly. uneven is false if no member is in slow start. It is also false if all members are, because
-// then no other member can take the remaining requests.
+// duration d grows linearly. uneven is false if no member or every member is in slow start. If every member is in slow
+// start, no other member can receive the remaining requests.
 func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []float64, uneven bool) {
 	if d <= 0 {
 		return nil, false

@@ -50,7 +50,8 @@ type Method struct{ Values []string }
 // QueryString compares the query parameters without percent-decoding them. The comparison is not case-sensitive.
 type QueryString struct{ Values []QueryPair }
 
-// QueryPair is a pair of globs. An empty Key matches any key. "\*" and "\?" match these characters themselves.
+// QueryPair is a pair of globs. An empty Key matches any key. "\*" matches a literal asterisk, and "\?" a literal
+// question mark.
 type QueryPair struct{ Key, Value string }
 
 // SourceIP compares the address of the client's TCP connection.

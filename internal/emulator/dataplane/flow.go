@@ -41,8 +41,8 @@ func (s *networkListener) newFlow(peer netip.AddrPort, salt uint64) *flow {
 	return &flow{plane: s.plane, route: s.route.Load(), peer: from.peer, client: from.client, salt: salt, startTime: time.Now()}
 }
 
-// chooseTarget selects the target of the flow. It returns false if there is none. If server is not empty, only targets with
-// this QUIC server ID are candidates.
+// chooseTarget selects the target of the flow. It returns false if no target can be selected. If server is not empty,
+// only targets with this QUIC server ID are candidates.
 func (f *flow) chooseTarget(server string) bool {
 	f.targetGroup = f.route.targetGroups[f.chooseTargetGroup()]
 	if f.targetGroup == nil {

@@ -102,7 +102,7 @@ func (x *exchange) prepareTargetRequest(pr *httputil.ProxyRequest, v *targetGrou
 	if host == x.r.Host && !x.route.lb.attr.preserveHost {
 		out.Host = targetHost(host, x.route.listener.port)
 	}
-	// httputil.ReverseProxy removes these headers, but a load balancer forwards them.
+	// httputil.ReverseProxy removes the headers Forwarded and X-Forwarded-Host, but a load balancer forwards them.
 	if f := pr.In.Header["Forwarded"]; f != nil {
 		out.Header["Forwarded"] = f
 	}

@@ -55,7 +55,7 @@ func (h *forwardedClients) dial(ctx context.Context, network string, from netip.
 	return nil, nil, err
 }
 
-// withPeer returns o with peer "at" if o has no peer.
+// withPeer returns o with peer "at" if o has no peer, and otherwise o unchanged.
 func (o forwardedClient) withPeer(at netip.AddrPort) forwardedClient {
 	if !o.peer.IsValid() {
 		o.peer = at

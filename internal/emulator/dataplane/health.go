@@ -177,8 +177,8 @@ func (c *checker) run() {
 	}
 }
 
-// initialProbeFactor is the factor by which Network Load Balancers and accelerators probe a target without a result more
-// often. In AWS, many of their components probe independently.
+// initialProbeFactor is how many times as often Network Load Balancers and accelerators probe a target that has no result
+// yet. In AWS, many of their components probe such a target independently.
 const initialProbeFactor = 10
 
 // withJitter returns d shortened by a random duration of up to a tenth of d, which spreads probes over time.
@@ -186,8 +186,8 @@ func withJitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1))
 }
 
-// recordResult counts the result out, and publishes the health of the target if its state or its reason changes. One success
-// makes a target without an earlier result healthy, but not on a Network Load Balancer or an accelerator.
+// recordResult counts the probe result "out", and publishes the health of the target if its state or its reason changes.
+// One success makes a target without an earlier result healthy, but not on a Network Load Balancer or an accelerator.
 func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	state := c.state
 	if out == (probeResult{}) {
@@ -213,8 +213,9 @@ func (c *checker) recordResult(h HealthCheck, out probeResult) {
 	c.publishHealth(state, out)
 }
 
-// publishHealth sets the health of the target and reports it, unless the checker has been stopped. If the target becomes
-// unhealthy on a Network Load Balancer or an accelerator, it also ends the connections, if an attribute requires that.
+// publishHealth sets the health of the target and reports it, unless the checker has been stopped. If the target of a
+// Network Load Balancer or an accelerator becomes unhealthy and an attribute requires it, publishHealth also ends the
+// connections to the target.
 func (c *checker) publishHealth(state TargetState, out probeResult) {
 	t := c.target
 	t.mu.Lock()

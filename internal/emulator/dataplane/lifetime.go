@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lifetime is a context that ends when end is called. The data plane, its UDP sockets and its health checkers use one as the
-// root context of work that has no request.
+// lifetime is a context that ends when end is called. The data plane, each of its UDP sockets and each health checker has
+// a lifetime. It is the root context of work that does not belong to a request.
 type lifetime struct {
 	done chan struct{}
 	once *sync.Once

@@ -66,8 +66,8 @@ func compileCondition(c Condition) (func(RequestFacts) bool, error) {
 	switch c := c.(type) {
 	case HostHeader:
 		matches, err := compilePatterns(c.Values, c.Regexes, ignoreCase)
-		// f.Host includes the port that the client sent. Public reports describe conditions that match only without a port,
-		// and regular expressions that must contain the port.
+		// f.Host includes the port that the client sent. Public reports about AWS contradict each other: some describe
+		// conditions that match only without a port, others regular expressions that must contain the port.
 		return func(f RequestFacts) bool { return matches(f.Host) }, err
 	case PathPattern:
 		matches, err := compilePatterns(c.Values, c.Regexes, matchCase)

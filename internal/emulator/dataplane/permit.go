@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// Packet is the first packet of a connection or flow in the emulated network. Options.IsPermitted decides whether it passes.
+// Packet is the first packet of a connection or flow in the emulated network. Options.IsPermitted decides whether the
+// packet passes.
 type Packet struct {
 	Source netip.Addr
 	// ForwardingNode is the load balancer node that sends the packet with the client's address as its source. It is invalid

@@ -17,8 +17,8 @@ import (
 
 // Options configure the data plane and connect it to its environment. The zero value is valid.
 type Options struct {
-	// ReportHealth receives the results of health checks. It is called from any goroutine, without a lock held. It may call
-	// Apply, but not Close, which waits for it.
+	// ReportHealth receives the results of health checks. It is called from any goroutine, without a lock held. It may
+	// call Apply, but not Close, because Close waits until ReportHealth returns.
 	ReportHealth func(HealthResult)
 	// LogAccess receives an entry for each finished request or flow. It must not block.
 	LogAccess func(AccessEntry)

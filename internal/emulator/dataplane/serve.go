@@ -224,13 +224,13 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 	return p.clientOf(at).client
 }
 
-// statusWriter records the status of the response. Through Unwrap, http.ResponseController finds the wrapped writer, which
+// statusWriter records the status of the response. http.ResponseController calls Unwrap to get the wrapped writer, which
 // can flush and hijack.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
-	// noBody is set if the response has no body. Its headers must then not be flushed separately: over HTTP/2, they would no
-	// longer end the stream, which is how gRPC signals an error.
+	// noBody is set if the response has no body. The headers of such a response must not be flushed separately, because
+	// they would then not end the HTTP/2 stream. gRPC signals an error by headers that end the stream.
 	noBody bool
 }
 

@@ -143,8 +143,8 @@ func (f *listenerSocket) accept() {
 	}
 }
 
-// close stops accepting connections. Current requests continue for up to the idle timeout, unless the data plane is closed.
-// work waits for them.
+// close stops accepting connections. Current requests continue for up to the idle timeout, unless the data plane is
+// closed. The caller waits for current requests with work.
 func (f *listenerSocket) close(work *sync.WaitGroup) {
 	f.mu.Lock()
 	f.closed = true

@@ -31,7 +31,7 @@ type stickySession struct {
 }
 
 // targetGroupChoice is the target group that was chosen for a request. If the choice is sticky, the response has a cookie
-// with it.
+// with the target group.
 type targetGroupChoice struct {
 	arn      string
 	isSticky bool
@@ -52,7 +52,7 @@ func (x *exchange) chooseTargetGroup(to Forward, now time.Time) targetGroupChoic
 }
 
 // stickyTarget returns the target in the client's cookie, and true. It returns nil and false if the target group is not
-// sticky, if the cookie is missing or has expired, or if the target cannot take the request.
+// sticky, if the cookie is missing or has expired, or if the target cannot receive the request.
 func (x *exchange) stickyTarget(g *targetGroup, v *targetGroupView, at receivingNode, now time.Time) (t *target, stays bool) {
 	if !v.attr.isSticky {
 		return nil, false

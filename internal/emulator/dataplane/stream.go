@@ -91,8 +91,8 @@ func (p *Plane) bindAddress(at netip.AddrPort) netip.AddrPort {
 	return p.opt.BindAddress(at)
 }
 
-// withPortOfOpenSocket returns the address for the second socket of a listener. If any free port is wanted, it is the port
-// of the socket that is already open, whose address other returns.
+// withPortOfOpenSocket returns the address for the second socket of a listener. If want has port 0 and the other socket
+// is open, the result has the port of the open socket, whose address other returns.
 func withPortOfOpenSocket(want netip.AddrPort, open bool, other func() netip.AddrPort) netip.AddrPort {
 	if want.Port() == 0 && open {
 		return netip.AddrPortFrom(want.Addr(), other().Port())

@@ -31,7 +31,7 @@ func (s *tcpSocket) accept() {
 	})
 }
 
-// acceptConnections passes each new connection to take, until the listener is closed.
+// acceptConnections calls take with each new connection, until the listener is closed.
 func acceptConnections(ln net.Listener, take func(*net.TCPConn)) {
 	for {
 		conn, err := ln.Accept()
@@ -133,8 +133,8 @@ func resetConn(conn *net.TCPConn) {
 	_ = conn.Close()
 }
 
-// pipe copies bytes in both directions until both sides have finished, and then closes both. It calls cut if either side
-// fails, or if nothing was copied for the idle time.
+// pipe copies bytes in both directions until both connections have sent their last byte, and then closes both
+// connections. It calls cut if one of the connections fails, or if nothing was copied for the idle time.
 func pipe(a, b duplexConn, idle time.Duration, cut func()) {
 	timer := time.AfterFunc(idle, cut)
 	defer timer.Stop()
@@ -154,8 +154,8 @@ func pipe(a, b duplexConn, idle time.Duration, cut func()) {
 	}
 }
 
-// copyDirection copies bytes until from ends, and then closes the write direction of to. It calls moved after each read with
-// data.
+// copyDirection copies bytes from connection "from" to connection "to". At the end of "from", it closes the write
+// direction of "to". It calls moved after each read with data.
 func copyDirection(to, from duplexConn, moved func()) error {
 	buf := make([]byte, 32<<10)
 	for {

@@ -27,8 +27,8 @@ func (lv *listenerView) setTLS(l Listener) error {
 	withALPN.NextProtos = protocols
 	lv.tls = &tls.Config{
 		MinVersion: policy.min, MaxVersion: policy.max,
-		// If the policy and the client have no protocol in common, crypto/tls would end the handshake. Therefore the server
-		// does not use ALPN then.
+		// If the ALPN policy and the client have no protocol in common, the server does not use ALPN, because crypto/tls
+		// would end the handshake.
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if slices.ContainsFunc(protocols, func(p string) bool { return slices.Contains(hello.SupportedProtos, p) }) {
 				return withALPN, nil

@@ -23,8 +23,8 @@ type udpSocket struct {
 	flows map[udpKey]*udpFlow
 }
 
-// udpKey identifies a flow by its client. It contains a QUIC server ID if this ID selects another target than the one of the
-// client's first flow.
+// udpKey identifies a flow by its client. It contains a QUIC server ID if this ID selects another target than the
+// client's first flow has.
 type udpKey struct {
 	peer         netip.AddrPort
 	quicServerID string
@@ -57,7 +57,7 @@ func (s *udpSocket) forwardDatagrams() {
 	})
 }
 
-// readDatagrams passes received datagrams to take, until the socket is closed. take must not retain the packet.
+// readDatagrams calls take with each received datagram, until the socket is closed. take must not retain the packet.
 func readDatagrams(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 	buf := make([]byte, maxDatagramBytes)
 	for {
@@ -72,7 +72,7 @@ func readDatagrams(conn *net.UDPConn, take func(packet []byte, from netip.AddrPo
 	}
 }
 
-// readAnswers passes the datagrams that a connected socket receives to take, until the socket is closed. take must not
+// readAnswers calls take with each datagram that a connected socket receives, until the socket is closed. take must not
 // retain the packet.
 func readAnswers(conn net.Conn, take func(packet []byte)) {
 	buf := make([]byte, maxDatagramBytes)
@@ -172,7 +172,7 @@ func (s *udpSocket) resetIdleTimer(key udpKey, f *udpFlow) {
 // lateAnswerTime is the time for which a flow that removeFlows removed still forwards answers.
 const lateAnswerTime = time.Second
 
-// removeFlows removes the flows to a target group. They still forward answers for lateAnswerTime.
+// removeFlows removes the flows to a target group. The removed flows still forward answers for lateAnswerTime.
 func (s *udpSocket) removeFlows(g *targetGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -134,9 +134,10 @@ func (p *Plane) applyTargetGroups(cfg Config) []error {
 	return errs
 }
 
-// closeUDPFlows removes the UDP flows to a target group that is not in the configuration any more, if the target group ends
-// the flows of deregistered targets. The next datagram of a client then starts a new flow. AWS does not document this.
-// Without it, a client that never pauses would continue to send to a target without health checks. TCP connections continue.
+// closeUDPFlows removes the UDP flows to a target group that is not in the configuration any more, if the target group
+// ends the flows of deregistered targets. The next datagram of a client then starts a new flow. AWS does not document
+// whether it does this. Without closeUDPFlows, a client that sends without pauses would continue to send to a target that
+// has no health checks. TCP connections continue.
 func (p *Plane) closeUDPFlows(g *targetGroup) {
 	v := g.view.Load()
 	if !v.cfg.Protocol.hasDatagrams() || !v.attr.resetDeregistered {

@@ -214,8 +214,8 @@ func (s *instances) assignPrivateAddresses(p *store.Partition, sub *store.Subnet
 	return nil
 }
 
-// removeFromOtherENIs removes secondary addresses from all other ENIs in the subnet of the ENI keep. It returns a function
-// that restores the addresses.
+// removeFromOtherENIs removes secondary addresses from all ENIs, except keep, in the subnet of ENI keep. It returns a
+// function that restores the addresses.
 func removeFromOtherENIs(p *store.Partition, keep *store.NetworkInterface, texts []string) (restore func()) {
 	before := map[*store.NetworkInterface][]store.PrivateAddress{}
 	for _, eni := range p.NetworkInterfaces {

@@ -137,8 +137,8 @@ func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkI
 	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(eni.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
 }
 
-// attachENI attaches an ENI to instance i with a device index. deleteOnEnd makes the termination of the instance delete the
-// ENI.
+// attachENI attaches an ENI to instance i with a device index. If deleteOnEnd is true, the termination of the instance
+// deletes the ENI.
 func (s *instances) attachENI(c *store.Call, eni *store.NetworkInterface, i *store.Instance, index int32, deleteOnEnd bool) {
 	eni.Attachment = &store.Attachment{
 		ID: s.store.NewID("eni-attach-"), InstanceID: i.ID, InstanceOwner: c.Account,

@@ -200,8 +200,9 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 	return &ec2.TerminateInstancesOutput{TerminatingInstances: changes}, nil
 }
 
-// startTransition changes the state of instances to the temporary state through, and later to the state to. Instances must
-// be in the state from, or in any state if from is empty. Instances that are already in state through or to do not change.
+// startTransition changes the state of instances to the temporary state "through", and later to the state "to". Instances
+// must be in the state "from", or in any state if "from" is empty. Instances that are already in state "through" or "to"
+// do not change.
 func (s *instances) startTransition(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {

@@ -63,7 +63,7 @@ func (s *networks) addIPv6Block(p *store.Partition, v *store.VPC) {
 	addLocalRoute(p, v, block)
 }
 
-// numberedIPv6Block returns the IPv6 /56 block with number n. Each number has another block.
+// numberedIPv6Block returns the IPv6 /56 block with number n. Different numbers have different blocks.
 func numberedIPv6Block(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x13, byte(n >> 8), byte(n), 0x0a}), 56)
 }

@@ -173,8 +173,8 @@ func (s *loadBalancers) checkLoadBalancerQuota(st *store.ELBState, lb *store.Loa
 	return s.checkENIQuota(st, lb, len(lb.Zones))
 }
 
-// checkENIQuota returns an error if an NLB would exceed the quota of NLB ENIs in its VPC. more is the number of ENIs that it
-// needs in addition to existing ones. For an ALB it returns nil.
+// checkENIQuota returns an error if an NLB would exceed the quota of NLB ENIs in its VPC. more is the number of ENIs that
+// the NLB needs in addition to its existing ENIs. For an ALB it returns nil.
 func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer, more int) error {
 	if lb.IsALB() {
 		return nil

@@ -39,7 +39,7 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 	if z.PrivateIPv4 != "" {
 		want.Address, _ = netip.ParseAddr(z.PrivateIPv4) // checkAddresses has checked the address
 		if p.CheckFreeIPv4(p.Subnets[z.Subnet], want.Address) != nil {
-			// AWS checks this only during provisioning.
+			// AWS checks only during provisioning whether the address is free.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.PrivateIPv4)
 			want.Address = netip.Addr{}
@@ -55,7 +55,7 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 	}
 	if a, err := netip.ParseAddr(z.IPv6); err == nil { // checkAddresses has checked an address that is not empty
 		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && holder != eni.ID {
-			// AWS checks this only during provisioning, as it does for private IPv4 addresses.
+			// AWS checks only during provisioning whether the address is free, as for private IPv4 addresses.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.IPv6)
 		} else {

@@ -48,7 +48,7 @@ func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalanc
 	return nil
 }
 
-// usedNATPrefixes returns the source NAT prefixes of all load balancers other than the one in the parameter but.
+// usedNATPrefixes returns the source NAT prefixes of all load balancers except the load balancer "but".
 func usedNATPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]bool {
 	taken := map[netip.Prefix]bool{}
 	for _, lb := range p.ELB.LoadBalancers {
@@ -64,8 +64,9 @@ func usedNATPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Pref
 	return taken
 }
 
-// assignSourceNAT sets the source NAT prefix of each zone. If the NLB is dual-stack and uses source NAT prefixes, this is
-// the requested prefix, else the current prefix, else a free prefix of the subnet. Otherwise the prefixes are removed.
+// assignSourceNAT sets the source NAT prefix of each zone. For a dual-stack NLB that uses source NAT prefixes, this is
+// the requested prefix, or else the current prefix, or else a free prefix of the subnet. For any other load balancer, it
+// removes the prefixes.
 func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	on := lb.PrefixForSourceNAT == types.EnablePrefixForIpv6SourceNatEnumOn && lb.Addressing == types.IpAddressTypeDualstack
 	taken := usedNATPrefixes(p, lb)
@@ -95,8 +96,8 @@ func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
 	}
 }
 
-// checkIPv6Free returns an error if an ENI of another resource has the IPv6 address of a zone. CreateLoadBalancer does not
-// call it: there, the state of the load balancer becomes "failed".
+// checkIPv6Free returns an error if an ENI of another resource has the IPv6 address of a zone. CreateLoadBalancer does
+// not call checkIPv6Free: it sets the state of the load balancer to "failed".
 func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for _, z := range zones {
 		a, err := netip.ParseAddr(z.IPv6)

@@ -67,7 +67,8 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 	return items, &next, nil
 }
 
-// positionAfter returns the index of the first item after the item with the key after. This item may have been deleted.
+// positionAfter returns the index of the first item after the item with the key "after". The item with the key "after"
+// may have been deleted.
 func positionAfter[T any](items []T, key func(T) string, salt uint64, after string) int {
 	for i, it := range items {
 		if key(it) == after {

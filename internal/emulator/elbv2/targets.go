@@ -128,8 +128,8 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 	return out, nil
 }
 
-// hasIPv6Address reports whether the first ENI of an instance has an IPv6 address. AWS requires a primary one, which is an
-// IPv6 address that stays assigned to the ENI; the emulator does not distinguish it from others.
+// hasIPv6Address reports whether the first ENI of an instance has an IPv6 address. AWS requires a primary IPv6 address,
+// which stays assigned to the ENI. The emulator does not distinguish primary from other IPv6 addresses.
 func hasIPv6Address(p *store.Partition, i *store.Instance) bool {
 	return len(i.Interfaces) > 0 && len(p.NetworkInterfaces[i.Interfaces[0]].IPv6) > 0
 }
@@ -216,7 +216,8 @@ func zoneOfAddress(p *store.Partition, vpc string, a netip.Addr) string {
 	return ""
 }
 
-// isAllowedOutsideVPC reports whether an address outside the VPC can be a target. All IPv6 global unicast addresses can.
+// isAllowedOutsideVPC reports whether an address outside the VPC can be a target. Any IPv6 global unicast address can be
+// a target.
 func isAllowedOutsideVPC(a netip.Addr) bool {
 	shared := netip.MustParsePrefix("100.64.0.0/10")
 	return a.Is6() && a.IsGlobalUnicast() || a.Is4() && (a.IsPrivate() || shared.Contains(a))

@@ -62,7 +62,7 @@ func registeredCount(g *store.TargetGroup) int {
 	return n
 }
 
-// albTargetCost returns for how many targets an ALB counts in the quotas of an NLB (lb) whose target it is.
+// albTargetCost returns how many targets an ALB counts as in the quotas of NLB lb, if the ALB is a target of lb.
 func albTargetCost(lb *store.LoadBalancer) int {
 	if lb.Attributes[attrCrossZone] == "true" {
 		return 100
@@ -70,9 +70,9 @@ func albTargetCost(lb *store.LoadBalancer) int {
 	return 50
 }
 
-// checkLoadBalancerTargets returns an error if a load balancer would exceed its quotas of targets. joining are target groups
-// to be attached to it. added are targets to be added to its target groups, and extra is the number of targets for which
-// they count.
+// checkLoadBalancerTargets returns an error if a load balancer would exceed its quotas of targets. joining are target
+// groups to be attached to the load balancer. added are targets to be added to its target groups, and extra is how many
+// targets they count as in the quota.
 func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalancer, joining []*store.TargetGroup, extra int, added []store.Target) error {
 	total := extra
 	byID := map[string]int{}

@@ -218,8 +218,8 @@ func (s *Set) Decide(c Call) Action {
 	return out
 }
 
-// mergeActions returns the combination of two actions: the sum of their latencies, the larger staleness, the distortions of
-// both, and After of b, or that of a if b has none.
+// mergeActions returns the combination of two actions: the sum of the latencies, the longer Stale, and the distortions of
+// both. After is the function of b, or that of a if b has none.
 func mergeActions(a, b Action) Action {
 	b.Latency += a.Latency
 	b.Stale = max(a.Stale, b.Stale)

@@ -31,7 +31,8 @@ type Limits struct {
 	Name    string
 	Buckets []Bucket
 	// OtherClient is the share of the tokens, from 0 to 1, that a simulated other client of the account takes from each
-	// bucket, both of the initial and of the added tokens. It always takes its share, because it repeats throttled calls.
+	// bucket, both of the initial and of the added tokens. The other client always takes its share, because it repeats
+	// throttled calls.
 	OtherClient float64 `json:",omitempty"`
 }
 

@@ -84,7 +84,7 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 		taken[r.Block] = true
 		out = append(out, address)
 	}
-	// The accelerator keeps the addresses of Amazon that it has. There is one in each network zone.
+	// The accelerator keeps its current addresses of Amazon. It has at most one address of Amazon in each network zone.
 	for _, zone := range s.store.Config.Accelerator.Zones {
 		if len(out) == ipv4AddressesPerAccelerator {
 			break

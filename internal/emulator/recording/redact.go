@@ -178,7 +178,7 @@ const replacementPrefix = "text-"
 
 var replacementPattern = regexp.MustCompile(`^` + replacementPrefix + `\d+$`)
 
-// IsReplacement reports whether a text of an answer was replaced, and says nothing about the original text.
+// IsReplacement reports whether a text of an answer is a replacement of the original text.
 func IsReplacement(text string) bool { return replacementPattern.MatchString(text) }
 
 func matchesWhole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
@@ -230,7 +230,7 @@ func (x *redactor) replacementFor(prefix, text string) string {
 	return fmt.Sprintf("%s%d", prefix, x.numberOf(prefix, text))
 }
 
-// numberOf returns the number that stands for a text in replacements. Equal texts of the same kind have equal numbers.
+// numberOf returns the number that represents a text in replacements. Equal texts of the same kind have equal numbers.
 func (x *redactor) numberOf(kind, text string) int {
 	key := kind + "\x00" + text
 	if x.numbers[key] == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// convertDistances converts the configuration of which regions are near to which clients.
+// convertDistances converts the configuration that determines which regions are near to a client.
 func convertDistances(cfg store.AcceleratorConfig) dataplane.Distances {
 	out := dataplane.Distances{DefaultRegion: cfg.Home}
 	for _, r := range cfg.Nearest {

@@ -231,7 +231,7 @@ type AcceleratorConfig struct {
 	Zones []AcceleratorZone
 	// IPv6 has the ranges of static IPv6 addresses. A dual-stack accelerator has one address in each range.
 	IPv6 []netip.Prefix
-	// BYOIPLocal is the range of addresses of this machine that stand for static addresses from address ranges of accounts
+	// BYOIPLocal is the range of addresses of this machine that replace static addresses from address ranges of accounts
 	// (BYOIP). Other static addresses are in Zones.
 	BYOIPLocal netip.Prefix
 	// Home is the region that is nearest to clients outside all ranges in Nearest. Other regions follow, ordered by name.
@@ -243,8 +243,8 @@ type AcceleratorConfig struct {
 
 // AcceleratorZone is a network zone of AWS, in which an accelerator has one static IPv4 address.
 type AcceleratorZone struct {
-	// Public is the range of static addresses in the zone. Local is the range of local addresses of this machine that stand
-	// for them. Both have the same prefix length.
+	// Public is the range of static addresses in the zone. Local is the range of addresses of this machine that replace
+	// the static addresses. Both have the same prefix length.
 	Public, Local netip.Prefix
 }
 
@@ -268,7 +268,7 @@ func defaultAcceleratorConfig() AcceleratorConfig {
 	}
 }
 
-// LocalAddress returns the local address of this machine that stands for a static IPv4 address.
+// LocalAddress returns the address of this machine that replaces a static IPv4 address.
 func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	for _, z := range c.Zones {
 		if z.Public.Contains(public) {

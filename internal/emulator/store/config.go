@@ -9,7 +9,8 @@ const (
 	// HealthAssumed makes a target healthy when [Config.InitialHealthDelay] has passed after its registration, without any
 	// check.
 	HealthAssumed HealthPolicy = "assumed"
-	// HealthReported uses only the health that Store.ReportHealth stores. The data plane calls it after real health checks.
+	// HealthReported uses only the health that Store.ReportHealth stores. The data plane calls Store.ReportHealth after
+	// real health checks.
 	HealthReported HealthPolicy = "reported"
 )
 

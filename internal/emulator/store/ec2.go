@@ -149,7 +149,7 @@ type RouteTable struct {
 type Route struct {
 	Destination netip.Prefix
 	PrefixList  string // the destination, if it is not a CIDR block
-	// Exactly one of the targets is set. Gateway may be "local".
+	// The target of the route. Exactly one of these fields is set. Gateway may be "local".
 	Gateway, NATGateway, Interface, Peering, TransitGateway, EgressOnly string
 	Origin                                                              string
 }
@@ -229,7 +229,8 @@ func (p *Partition) ZoneByName(name string) *Zone {
 	return nil
 }
 
-// CIDR returns the CIDR block of the rule if it is an IPv4 block (v4) or an IPv6 block (not v4), else "".
+// CIDR returns the IPv4 block of the rule if v4 is true, and its IPv6 block if v4 is false. It returns "" if the rule has
+// no such block.
 func (r SecurityGroupRule) CIDR(v4 bool) string {
 	if r.Peer.CIDR.IsValid() && r.Peer.CIDR.Addr().Is4() == v4 {
 		return r.Peer.CIDR.String()

@@ -215,9 +215,9 @@ type TargetGroup struct {
 	Tags            map[string]string
 	Targets         []*Target // in the order of registration
 
-	// LoadBalancer is the ARN of the load balancer that uses the target group, or "" if there is none. Attached is the time
-	// at which a load balancer last started to use it, and Detached the time at which one last stopped to use it.
-	// ELBState.Reattach sets all three fields.
+	// LoadBalancer is the ARN of the load balancer that uses the target group, or "" if there is none. Attached is the
+	// time at which a load balancer last started to use the target group, and Detached the time at which a load balancer
+	// last stopped using it. ELBState.Reattach sets all three fields.
 	LoadBalancer string
 	Attached     time.Time
 	Detached     time.Time

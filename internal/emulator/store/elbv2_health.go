@@ -167,7 +167,8 @@ func (w *Store) ForceTargetHealth(r HealthReport) bool {
 	return true
 }
 
-// changeVerdict calls change, which changes the verdict of a target. It records the time if the state of the verdict differs.
+// changeVerdict calls change, which changes the verdict of a target. It sets VerdictChanged if the state of the verdict
+// changes.
 func changeVerdict(w *Store, t *Target, change func()) {
 	before := t.verdict()
 	change()

@@ -17,7 +17,8 @@ type exportedState struct {
 	Principals map[string]Principal `json:",omitempty"`
 	// Linked has the service-linked roles of accounts. A key is an account and a service, see AddServiceLinkedRole.
 	Linked map[string]bool `json:",omitempty"`
-	// Identifiers is the state of the random source of identifiers. After Restore, it prevents that identifiers repeat.
+	// Identifiers is the state of the random source of identifiers. Restore needs it, so that new identifiers differ from
+	// those in the state.
 	Identifiers []byte
 }
 

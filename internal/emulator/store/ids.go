@@ -58,8 +58,8 @@ func formatUUID(h string) string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// Shuffle puts a list in random order, in place, if Config.Shuffle is set. It returns the list. It is for lists without a
-// documented order.
+// Shuffle puts a list in random order, in place, if Config.Shuffle is set. It returns the list. Callers use it for lists
+// without a documented order.
 func Shuffle[T any](w *Store, s []T) []T {
 	if w.Config.Shuffle {
 		w.Rand.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })

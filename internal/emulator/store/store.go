@@ -20,14 +20,14 @@ type Options struct {
 	Seed uint64
 	// Config defaults to [DefaultConfig].
 	Config *Config
-	// Account is the account of access key IDs for which no other account is known. If it is empty, it is [DefaultAccount].
+	// Account is the account of access key IDs for which no other account is known. The default is [DefaultAccount].
 	Account string
-	// Partition is the name of the AWS partition. If it is empty, it is "aws".
+	// Partition is the name of the AWS partition. The default is "aws".
 	Partition string
 }
 
-// Store is the emulator state. Callers must hold the state lock (Lock). They do not need it for WakeWaiters, Generation,
-// Wait and the clock, and must not hold it for methods that take it, such as ReportHealth.
+// Store is the emulator state. Callers must hold the state lock (Lock), except for WakeWaiters, Generation, Wait and the
+// clock. They must not hold the lock when they call methods that take it, such as ReportHealth.
 type Store struct {
 	Clock Clock
 	// Rand is the source of random orders, and of other random values that may depend on the number of reads.

@@ -61,5 +61,6 @@ func UnsupportedParameterError(operation, member string) *store.Error {
 // formatTimestamp returns a time in the format of the XML protocols.
 func formatTimestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// unsupportedTypeError returns the error for a value of a Go type that no codec can encode. It is a bug in the emulator.
+// unsupportedTypeError returns the error for a value of a Go type that no codec can encode. Such a value is a bug in the
+// emulator.
 func unsupportedTypeError(v any) error { return fmt.Errorf("cannot encode a %T", v) }

@@ -56,7 +56,7 @@ func parseForm(r Request) (*formNode, *store.Error) {
 	return root, nil
 }
 
-// formDialect describes in which way the forms of a protocol (awsQuery or ec2Query) differ from those of the other.
+// formDialect has the properties in which forms of the protocols awsQuery and ec2Query differ.
 type formDialect struct {
 	// names has the names of members in requests.
 	names *wireNames
