@@ -102,7 +102,8 @@ func normaliseAction(m map[string]any) {
 	}
 }
 
-// normaliseCondition removes the legacy field of a condition that also has the newer one, and sorts its values.
+// normaliseCondition removes the legacy field of a condition if the condition also has the newer field, and sorts its
+// values.
 func normaliseCondition(m map[string]any) {
 	if _, ok := m["Field"]; !ok {
 		return

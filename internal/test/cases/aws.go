@@ -88,7 +88,7 @@ func must[T any](t *testing.T, out T, err error) T {
 	return out
 }
 
-// stackKey returns "<stack>:<resource id>" from the tracking tags, or an empty string without them.
+// stackKey returns "<stack>:<resource id>" from the tracking tags, or "" if there are no tracking tags.
 func stackKey(tags map[string]string) string {
 	for _, prefix := range []string{"ingress.k8s.aws/", "service.k8s.aws/", "gateway.k8s.aws.alb/", "gateway.k8s.aws.nlb/"} {
 		if stack, id := tags[prefix+"stack"], tags[prefix+"resource"]; stack != "" && id != "" {

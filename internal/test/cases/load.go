@@ -78,8 +78,8 @@ func NewLoader(t *testing.T, r *harness.Harness) *Loader {
 	return l
 }
 
-// ApplyAll applies cases to one cluster. The one with fixed addresses is applied first, and its load balancer is created,
-// because AWS would give these addresses to the pods and load balancers of others.
+// ApplyAll applies cases to one cluster. The case with fixed addresses is applied first, and its load balancer is
+// created. Otherwise AWS could assign these addresses to pods and load balancers of other cases.
 func (l *Loader) ApplyAll(t *testing.T, names []string) {
 	t.Helper()
 	const fixedAddresses = "service-private-ip"
@@ -94,8 +94,8 @@ func (l *Loader) ApplyAll(t *testing.T, names []string) {
 
 func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(harness.AWSConfig(l.harness.Emulator)) }
 
-// assignPodAddress assigns another address to the ENI of a node, as the VPC CNI plugin does, and returns it. The recordings
-// do not contain the addresses of pods.
+// assignPodAddress assigns an unused private address to the ENI of a node, as the VPC CNI plugin does, and returns the
+// address. The recordings do not contain the addresses of pods.
 func (l *Loader) assignPodAddress(t *testing.T, node int) string {
 	t.Helper()
 	out, err := l.ec2().AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
@@ -104,7 +104,7 @@ func (l *Loader) assignPodAddress(t *testing.T, node int) string {
 	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
 }
 
-// ManifestText returns the YAML of a case, with the IDs of the seeded resources in world.
+// ManifestText returns the YAML of a case, with the IDs of the AWS resources that the harness has seeded.
 func ManifestText(t *testing.T, name string, world harness.Seeded) []byte {
 	t.Helper()
 	raw, err := testdata.Files.ReadFile(name + ".yaml")

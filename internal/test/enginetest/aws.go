@@ -20,9 +20,9 @@ const (
 	testAccount = "123456789012"
 )
 
-// FakeAWS is a fake of AWS that has no load balancers at the start. Subnets, security groups, target groups, web ACLs and
-// trust stores exist with every name. ACM has certificates for example.com, app.test and one.test. All targets are healthy
-// and all calls succeed.
+// FakeAWS is a fake of AWS that has no load balancers at the start. For every name, there is a subnet, a security group,
+// a target group, a web ACL and a trust store. ACM has certificates for example.com, app.test and one.test. All targets
+// are healthy and all calls succeed.
 type FakeAWS struct {
 	t                    testing.TB
 	stacks               map[model.StackID]observed.Stack

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// CaseOptions returns the options of a case: usual, with the fields in its options.json replaced.
+// CaseOptions returns the options of a case: a copy of usual with the values in the file options.json of the case.
 func CaseOptions[T any](t testing.TB, c goldentest.Case, usual T) T {
 	t.Helper()
 	if raw := c.Text("options.json"); raw != "" {
@@ -36,8 +36,9 @@ func LoadObjects(t testing.TB, yaml string) *cluster.Memory {
 	return m
 }
 
-// Translate translates a stack as a controller with informers does. It fails the test if a finding about a missing reference
-// is reported but the object of the finding is not confirmed, or if objects are confirmed without such a finding.
+// Translate translates a stack as a controller with informers does. It fails the test if there is a finding about a
+// missing reference, but the translation does not confirm the object of the finding with cluster.Confirmer. It also fails
+// the test if the translation confirms objects without such a finding.
 func Translate(t testing.TB, f engine.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
 	v := cluster.NewView(&cluster.ReducedSource{Source: src})

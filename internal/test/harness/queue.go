@@ -114,5 +114,5 @@ func (q *dueQueue) backOff(k itemKey, requested time.Duration) time.Duration {
 	return min(d, 1000*time.Second, cmp.Or(requested, d))
 }
 
-// resetBackOff forgets the failures of an item.
+// resetBackOff sets the number of failures of an item to 0.
 func (q *dueQueue) resetBackOff(k itemKey) { delete(q.failures, k) }

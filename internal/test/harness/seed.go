@@ -91,9 +91,9 @@ func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
 	return s.out, err
 }
 
-// SeedAddons creates further resources to which test objects refer, and returns network with their IDs: a security
-// group, a prefix list, Elastic IP addresses, a web ACL, a target group and a Shield subscription. network must have
-// the VPC.
+// SeedAddons creates further resources to which test objects refer, and returns network with their IDs: a security group,
+// a prefix list, Elastic IP addresses, a web ACL, a target group and a Shield subscription. network must contain the ID
+// of the VPC.
 func SeedAddons(ctx context.Context, cfg aws.Config, network Seeded) (Seeded, error) {
 	network.TargetGroups = map[string]string{}
 	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), shield: true, out: network}

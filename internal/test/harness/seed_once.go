@@ -22,8 +22,8 @@ type seededState struct {
 }
 
 // seedOnce sets the state of a new emulator to the state that Seed creates, with addresses assigned to the ENIs of the
-// nodes. Seed is called only once for each start time and options of the emulator, in a separate emulator. All
-// harnesses with these begin with the same state. With a clock in the options, Seed is called each time.
+// nodes. Seed is called only once for each start time and options of the emulator, in a separate emulator. All harnesses
+// with the same start time and options begin with the same state. With a clock in the options, Seed is called each time.
 func seedOnce(ctx context.Context, em *emulator.Emulator, o emulator.Options, addresses []string) (Seeded, error) {
 	if o.Clock != nil {
 		return seedWithAddresses(ctx, em, addresses)

@@ -146,7 +146,8 @@ func putEndpoints(g *observed.EndpointGroup, list []plan.EndpointSettings) {
 	}
 }
 
-// resourceCount returns the number of listeners, endpoint groups and known IDs. New ARNs end with it, so they are unique.
+// resourceCount returns the number of listeners, endpoint groups and known IDs. New ARNs end with this number, so they
+// are unique.
 func (s acceleratorSteps) resourceCount() (n int) {
 	for _, a := range s.have.Accelerators {
 		n += len(a.Listeners)

@@ -23,7 +23,8 @@ type Controller struct {
 	// RunBindings runs the TargetGroupBinding controller of Fulcrum until it is idle. The model has no TargetGroupBinding
 	// controller.
 	RunBindings func()
-	// BeforeChange, if not nil, is called before each change. Tests use it to make other changes in between.
+	// BeforeChange, if not nil, is called before each change. Tests use it to change objects or AWS resources during a
+	// reconcile.
 	BeforeChange func(Change)
 
 	backendSecurityGroupID string // ID of the shared backend security group
@@ -129,8 +130,9 @@ func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has boo
 	return nil
 }
 
-// build returns the deployment of a stack. live are the objects that are not being deleted; without any, the deployment
-// deletes all resources. build creates the shared backend security group if the stack needs it and it does not exist.
+// build returns the deployment of a stack. live are the objects that are not being deleted; if there are none, the
+// deployment deletes all resources. build creates the shared backend security group if the stack needs it and it does not
+// exist.
 func (c *Controller) build(ctx context.Context, s Stack, live []cluster.Ref) (*deployment, error) {
 	d := newDeployment(ctx, c, s.ID)
 	if len(live) == 0 {

@@ -2,9 +2,9 @@ package seeds
 
 import "fmt"
 
-// Pairs returns a small subset of the cases. Each pair of values that occurs in a case also occurs in the subset. Nearly all
-// faults depend on one value or on a pair of values, so the other cases would find few more. In the long form (see Long),
-// Pairs returns all cases.
+// Pairs returns a small subset of the cases. Each pair of values that occurs in a case also occurs in the subset. Nearly
+// all faults depend on one value or on a pair of values, so the other cases would find few more faults. In the long form
+// (see Long), Pairs returns all cases.
 //
 // values returns the values of a case, at least two, always in the same order of dimensions. The result depends only on the
 // cases and their order.

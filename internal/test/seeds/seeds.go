@@ -15,8 +15,8 @@ const batchCount = 8
 // empty. In the long form, tests check all cases instead of a selection.
 func Long() bool { return os.Getenv("FULCRUM_LONG") != "" }
 
-// Step returns the distance between tested cases in a series of similar cases: n, or 1 in the long form. An example of such
-// a series are the AWS calls at which a test kills the process.
+// Step returns the distance between tested cases in a series of similar cases: n, or 1 in the long form. An example of
+// such a series is the list of AWS calls at which a test kills the process.
 func Step(n int) int {
 	if Long() {
 		return 1
