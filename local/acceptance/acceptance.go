@@ -62,7 +62,7 @@ var ErrDeclined = errors.New("the run was not confirmed with \"yes\"; nothing wa
 
 const defaultImage = "registry.k8s.io/gateway-api/echo-basic:v1.5.1"
 
-// run is a run of the acceptance test that is in progress.
+// run has the options, clients and state of an acceptance test that is in progress.
 type run struct {
 	Options
 	dir       string // directory of this run

@@ -80,7 +80,7 @@ func resourcesOf(r *run) taggedResources { return taggedResources{r.proxy.config
 // deleteServedObjects deletes objects while the controller runs, and waits until it has removed their finalizers and
 // AWS resources.
 func (r *run) deleteServedObjects(ctx context.Context) error {
-	// Without the namespace there are no objects, and the controller cannot run, since its Lease is in it.
+	// Without the namespace there are no objects, and the controller cannot run, since its Lease is in the namespace.
 	if _, err := r.kube.CoreV1().Namespaces().Get(ctx, r.state.Run, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -224,7 +224,7 @@ func (p *proxy) record(c recording.Call, err error) {
 	}
 	c.Phase = p.part
 	p.calls = append(p.calls, c)
-	// If the file cannot be written, the call is lost only if the run is interrupted.
+	// If the file cannot be written, the call is still in memory. It is lost only if the run is interrupted.
 	if line, err := json.Marshal(c); err == nil {
 		p.file.Write(append(line, '\n'))
 	}

@@ -26,8 +26,8 @@ type site struct {
 	kubernetes string // version of Kubernetes
 	// publicSubnets are the subnets of the run: public subnets in different zones, at most three.
 	publicSubnets []string
-	// securityGroups are the security groups to which the run adds the tag of its cluster: of each node with several
-	// security groups, the one that already has the tag of a cluster.
+	// securityGroups are the security groups to which the run adds the tag of its cluster. For each node with several
+	// security groups, this is the security group that already has the tag of a cluster.
 	securityGroups []string
 }
 
@@ -183,8 +183,8 @@ func isPublicSubnet(tables []types.RouteTable, subnet string) bool {
 // controller of the cluster adds rules to the one with this tag.
 const clusterTag = "kubernetes.io/cluster/"
 
-// selectSecurityGroups sets securityGroups. It returns an error if, of the several security groups of a node, not
-// exactly one has the tag of a cluster.
+// selectSecurityGroups sets securityGroups. It returns an error if a node has several security groups, and not exactly
+// one of them has the tag of a cluster.
 func (s *site) selectSecurityGroups(ctx context.Context, api *ec2.Client) error {
 	candidates := map[string]bool{}
 	for _, i := range s.Instances {

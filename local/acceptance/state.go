@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/child"
 )
 
-// state is the stored state of a run. A later call continues the run with it. It is written before the resources that
-// it lists are created.
+// state is the stored state of a run. A later call reads the state to continue the run. The state is written before the
+// resources in it are created.
 type state struct {
 	Run       string    `json:"run"`
 	Context   string    `json:"context"`

@@ -77,7 +77,7 @@ func (p *proxy) sync() {
 		klog.ErrorS(err, "Node ports stay unchanged")
 		return
 	}
-	// Close first, since a port may move from one Service to another.
+	// Close unwanted ports before others are opened, since a port may move from one Service to another.
 	for key, l := range p.openSockets {
 		if !want[key] {
 			l.Close()

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// childAttributes puts a child in its own process group, so that Ctrl-C in a terminal reaches only the supervisor,
-// and makes the kernel kill it when the supervisor ends.
+// childAttributes puts a child in its own process group, so that Ctrl-C in a terminal reaches only the supervisor, and
+// makes the kernel kill the child when the supervisor ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// childAttributes puts a child in its own process group. Other systems have no parent-death signal; the next local
-// world that starts kills the processes that a killed supervisor left.
+// childAttributes puts a child in its own process group. Other systems have no parent-death signal; the next local world
+// that starts kills the remaining processes of a killed supervisor.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

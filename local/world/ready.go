@@ -46,8 +46,8 @@ func (w *World) waitFor(ctx context.Context, what string, ready readyCondition, 
 	}
 }
 
-// readinessCondition returns the condition that is met when a role is ready, and false for a role without such a condition.
-// For a role without one, Start waits for its effects, such as ready nodes.
+// readinessCondition returns the condition that is met when a role is ready, and false for a role without such a
+// condition. For such a role, Start waits for the effects of the role, such as ready nodes.
 func (w *World) readinessCondition(role string) (readyCondition, bool) {
 	switch role {
 	case RoleEtcd:

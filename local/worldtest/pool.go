@@ -49,9 +49,9 @@ const cleanLimit = 2 * time.Minute
 // releaseLimit is the timeout of Release. It includes the two waits of cleanLimit in Clean, and other requests.
 const releaseLimit = 3 * cleanLimit
 
-// AcquireForTest acquires a local world for a test, and releases it when the test ends. The test must delete the objects for
-// which a controller has created AWS resources; other objects are deleted for it. The test fails if AWS resources remain or
-// are missing at its end. If the test has failed, the local world is closed.
+// AcquireForTest acquires a local world for a test, and releases it when the test ends. The test must delete the objects
+// for which a controller has created AWS resources; the pool deletes all other objects of the test. The test fails if AWS
+// resources remain or are missing at its end. If the test has failed, the local world is closed.
 func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 	t.Helper()
 	if opts.Binary == "" {

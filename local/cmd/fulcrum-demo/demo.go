@@ -24,7 +24,7 @@ import (
 // shopNamespace is the namespace of the objects of examples/shop.
 const shopNamespace = "shop"
 
-// Deadlines. They are long, for busy machines.
+// Deadlines of the steps. They are long, because the machine may be busy.
 const (
 	limitController = time.Minute
 	limitConverge   = 90 * time.Second
