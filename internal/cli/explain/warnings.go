@@ -107,8 +107,8 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 }
 
 // unmetConditions returns the conditions in the status of an object, of its parents and of its listeners that are not
-// met: status False, or True for the condition Conflicted. It also returns conditions that are met but contain an advice
-// for the user, see status.IsAdvice.
+// met: status False, or True for the condition Conflicted. It also returns conditions that are met but contain advice for
+// the user, see status.IsAdvice.
 func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
