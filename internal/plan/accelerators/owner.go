@@ -87,7 +87,7 @@ func (m listenerPlanner) keepFirstBlockedListener() bool {
 		if !m.isBlockedByGuests(p) {
 			continue
 		}
-		m.keepLiveSettings(i)
+		m.retainObservedSettings(i)
 		return true
 	}
 	return false
@@ -125,9 +125,9 @@ func (m listenerPlanner) isAllowedByGuests(l observed.AcceleratorListener, proto
 	return true
 }
 
-// keepLiveSettings retains the observed settings of the listener pair with index i, and adds a finding. If the listener does
-// not exist, it is not created.
-func (m listenerPlanner) keepLiveSettings(i int) {
+// retainObservedSettings retains the observed settings of the listener pair with index i, and adds a finding. If the
+// listener does not exist, it is not created.
+func (m listenerPlanner) retainObservedSettings(i int) {
 	p := m.listenerPairs[i]
 	var all []string
 	for arn := range m.endpointGroupsOfOthers {
@@ -153,7 +153,7 @@ func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
 		i := slices.IndexFunc(m.listenerPairs, func(o listenerPair) bool { return o.want == p.want })
 		m.listenerPairs[i].live = p.live
-		m.keepLiveSettings(i)
+		m.retainObservedSettings(i)
 	}
 }
 

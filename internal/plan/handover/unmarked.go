@@ -25,7 +25,7 @@ func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate
 	if hasNoObjects(other) {
 		return Relation{}, nil // no object exists that may take back the load balancer
 	}
-	other.Members = membersWithStatusOf(other.Members, live, shown)
+	other.Members = membersReportingDNSNameOf(other.Members, live, shown)
 	if len(other.Members) == 0 {
 		return own, nil
 	}
@@ -36,7 +36,7 @@ func relateWithoutTags(stack model.Stack, live *observed.LoadBalancer, translate
 // tags that record the take-over are missing. The stack waits until the tags are written again. If the Gateway has not taken
 // over the load balancer, the stacks are unrelated.
 func relateToAdopterWithoutTags(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown StatusDNSName) (Relation, error) {
-	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersWithStatusOf(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
+	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersReportingDNSNameOf(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil
 	}
 	gateway, on, err := translate(by.Stack)
@@ -65,9 +65,9 @@ func hasNameOf(lb *observed.LoadBalancer, id model.StackID, stack model.Stack) b
 	return lb.Name == name && name != ""
 }
 
-// membersWithStatusOf returns the members whose status has the DNS name of the load balancer. shown returns the DNS name in
-// the status of an object.
-func membersWithStatusOf(members []model.Member, lb *observed.LoadBalancer, shown StatusDNSName) []model.Member {
+// membersReportingDNSNameOf returns the members whose status has the DNS name of the load balancer. shown returns the DNS
+// name in the status of an object.
+func membersReportingDNSNameOf(members []model.Member, lb *observed.LoadBalancer, shown StatusDNSName) []model.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m model.Member) bool { return lb.DNSName == "" || shown(m.Ref) != lb.DNSName })
 }
 

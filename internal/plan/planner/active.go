@@ -22,7 +22,7 @@ func reportFailed(d *draft.Draft, all ...*resolved.LoadBalancer) {
 		d.Findings.Add(finding.Finding{
 			Object: d.EventObject(finding.Ref{}), Reason: finding.RejectedByAWS, Severity: finding.Error,
 			Message: fmt.Sprintf("AWS could not create load balancer %q: its state is %q; it replaces no other load balancer", lb.Live.Name, lb.Live.State),
-			Fix:     "correct the reason that AWS shows for the state, and delete the load balancer in AWS, so that another one is created",
+			Fix:     "remove the cause that AWS shows for the state, and delete the load balancer in AWS, so that another one is created",
 		})
 	}
 }
