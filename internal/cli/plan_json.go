@@ -56,8 +56,8 @@ type planStack struct {
 	Result *document.Document `json:"result"`
 }
 
-// addStack adds the plan of a stack to the document. It returns the plan without the steps that an earlier stack has too,
-// and the IDs of these steps.
+// addStack adds the plan of a stack to the document. It returns the plan without the steps that are also in the plan of
+// an earlier stack, and the IDs of these steps.
 func (doc *PlanDocument) addStack(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
 	names := plan.ResourceNamesOf(d.Have)
 	s := planStack{
@@ -94,8 +94,8 @@ func (doc *PlanDocument) addStack(d engine.Draft, leaving []tree.LeavingMember) 
 	return unshown, repeated
 }
 
-// withoutRepeatedSteps returns a plan without the steps for the shared backend security group that an earlier stack has too,
-// and the IDs of these steps.
+// withoutRepeatedSteps returns a plan without the steps for the shared backend security group that are also in the plan
+// of an earlier stack. It also returns the IDs of these steps.
 func (doc *PlanDocument) withoutRepeatedSteps(p plan.Plan) (unshown plan.Plan, repeated []plan.StepID) {
 	unshown = p
 	unshown.Steps = nil

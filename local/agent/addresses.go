@@ -9,7 +9,7 @@ import (
 )
 
 // addressPools allocates the addresses of pods, one range for each node. A released address is allocated again only after
-// all others, so that a draining target with this address does not send traffic to another pod.
+// all other addresses of the range, so that a draining target with this address does not send traffic to another pod.
 type addressPools struct {
 	mu    sync.Mutex
 	nodes map[string]*addressPool

@@ -17,7 +17,8 @@ type Options struct {
 	// Binary is the path of fulcrum-local, whose subcommands are the roles.
 	Binary string
 	// AssetsDir is a directory with the programs etcd and kube-apiserver, as for envtest of controller-runtime. Default:
-	// the value of the environment variable KUBEBUILDER_ASSETS. If that is empty too, subcommands of Binary run.
+	// the value of the environment variable KUBEBUILDER_ASSETS. If the variable is not set either, subcommands of Binary
+	// run.
 	AssetsDir string
 	// Cluster is the name of the cluster in tags. Default: "local".
 	Cluster string

@@ -261,8 +261,9 @@ func (w *World) process(role string) *child.Process {
 	return w.processes[role]
 }
 
-// Kill kills the process of a role with SIGKILL, as in a crash, and waits until it has ended. StartRole or StartController
-// can start it again. Kill sends SIGTERM to RoleAWS instead, because AWS must keep its state, as in an outage.
+// Kill kills the process of a role with SIGKILL, as in a crash, and waits until it has ended. StartRole or
+// StartController can start it again. Exception: Kill sends SIGTERM to the process of RoleAWS, because AWS must keep its
+// state, as in an outage.
 func (w *World) Kill(role string) error {
 	p := w.process(role)
 	if p == nil || !p.IsAlive() {

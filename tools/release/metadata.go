@@ -84,7 +84,7 @@ func (a *fullRelease) addKrewManifest() error {
 
 // addChangelog adds CHANGELOG.md with the subjects of the commits since the last version, grouped by their prefix, and
 // differences.md, which describes differences from aws-load-balancer-controller. Outside a git repository, CHANGELOG.md
-// contains a sentence about that instead of the subjects.
+// contains no subjects but only a sentence that explains this.
 func (a *fullRelease) addChangelog(ctx context.Context) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", args...)

@@ -24,8 +24,8 @@ const (
 	maxReportedObjects = 5000
 )
 
-// reportedWarnings has the latest warning of the controller for each object and reason, from events. It omits a warning if
-// the object was reconciled afterwards, unless the warning is about a change in AWS.
+// reportedWarnings has the latest warning event of the controller for each object and reason. It omits a warning if the
+// object was reconciled after the event, unless the warning is about a change in AWS.
 type reportedWarnings struct {
 	Events []warning `json:"events"`
 	// More is the number of warnings beyond maxReportedWarnings, which are not in Events.
@@ -38,7 +38,8 @@ type reportedWarnings struct {
 
 // warning is the latest warning event with a reason about an object.
 type warning struct {
-	// Severity is error if Reason begins with "Failed", and warning otherwise. It is info if Past is true, except for drift.
+	// Severity is error if Reason begins with "Failed", and warning for any other Reason. If Past is true, it is info,
+	// except for drift.
 	Severity string        `json:"severity"`
 	Object   output.Object `json:"object"`
 	At       time.Time     `json:"at"`

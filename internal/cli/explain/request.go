@@ -118,7 +118,7 @@ type requestAnswer struct {
 	Location string `json:"location,omitempty"`
 	// From is the object and field that the rule or default action comes from.
 	From string `json:"from,omitempty"`
-	// Shadowed are later rules that match the request too, but do not answer it.
+	// Shadowed are rules that also match the request, but do not answer it, because an earlier rule does.
 	Shadowed []explainedRule `json:"shadowed"`
 	// Now describes the actions that AWS performs until the plan is carried out, if they differ from the desired actions.
 	Now string `json:"now,omitempty"`

@@ -59,7 +59,7 @@ type EventHandler struct {
 	OnError func(error)
 }
 
-// The maximum number of events in a page, and of pages in a list. Events of other controllers count too.
+// The maximum number of events in a page, and of pages in a list. The maximums include events of other controllers.
 const (
 	eventPageSize = 500
 	maxEventPages = 20

@@ -112,9 +112,9 @@ type stackFinder struct {
 	reads *cluster.Tracker[model.StackID]
 }
 
-// affectedStacks returns the stacks that a changed object affects. These are the stacks of which the object is a member, and
-// the stacks whose translation has read the object by name, such as a Service or a Secret. If the object is attached to
-// another object or configures it, the stacks whose translation has read that other object are affected too.
+// affectedStacks returns the stacks that a changed object affects. These are the stacks of which the object is a member,
+// and the stacks whose translation has read the object by name, such as a Service or a Secret. If the object is attached
+// to another object or configures it, the stacks whose translation has read that other object are also affected.
 //
 // Translations also list Ingresses, Services, Gateways and IngressClasses for other reasons. For example, an Ingress without
 // a class looks for the default class. Such a list does not mean that its objects affect the stack, so for these kinds only

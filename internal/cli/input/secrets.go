@@ -62,8 +62,8 @@ func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 	}
 }
 
-// correctFindings returns findings without the false statement that a Secret does not exist. If the command could not read
-// the Secret, it reports that instead, because the controller may be able to read it.
+// correctFindings returns findings without the false statement that a Secret does not exist. If the command could not
+// read the Secret, the finding reports this failure, because the controller may be able to read the Secret.
 func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {

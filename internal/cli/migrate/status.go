@@ -60,7 +60,8 @@ type Status struct {
 	fromStack model.StackID
 	// cannotGiveBack reports whether the Gateway cannot give the load balancer back by its annotations.
 	cannotGiveBack bool
-	// cannotBeTakenOver reports whether no Gateway can take over the load balancer. Gateways get new load balancers instead.
+	// cannotBeTakenOver reports whether no Gateway can take over the load balancer. In that case, a Gateway gets a new
+	// load balancer.
 	cannotBeTakenOver bool
 }
 

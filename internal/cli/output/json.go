@@ -46,8 +46,8 @@ func escapeControlCharacters(doc string, forYAML bool) string {
 	return out.String()
 }
 
-// toYAML returns a JSON document as YAML without control characters. If a value has such characters, the result has the form
-// of JSON, which is YAML too, because YAML has escapes only in quotes.
+// toYAML returns a JSON document as YAML without control characters. If a value has control characters, the result is the
+// JSON text, which is also valid YAML, because YAML supports escapes only in quotes.
 func toYAML(doc string) (string, error) {
 	escaped := escapeControlCharacters(doc, true)
 	text, err := yaml.JSONToYAML([]byte(escaped))

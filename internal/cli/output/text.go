@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// JoinFirst joins the first ten texts by commas, and appends the number of the others, as in "a, b and 3 more".
+// JoinFirst joins the first ten texts by commas, and appends the number of further texts, as in "a, b and 3 more".
 func JoinFirst(texts []string) string {
 	const limit = 10
 	if more := len(texts) - limit; more > 0 {

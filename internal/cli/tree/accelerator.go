@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// The accelerators in AWS with their listeners, endpoint groups and endpoints, and the desired ones that are missing in AWS,
-// for JSON and YAML.
+// The accelerators in AWS with their listeners, endpoint groups and endpoints, and the desired accelerators that are
+// missing in AWS, for JSON and YAML.
 type (
 	// Accelerator is a standard accelerator of AWS Global Accelerator.
 	Accelerator struct {
@@ -156,8 +156,8 @@ func (c AcceleratorComparer) comparisonOfMissing(at plan.Address) comparison {
 	return c.comparisonOfUnplanned()
 }
 
-// nestedComparison returns the comparison of a nested resource. If the comparison of its parent is surplus, the result is
-// surplus too. Otherwise it returns part.
+// nestedComparison returns the comparison of a nested resource. If the state of parent is surplus, the nested resource is
+// also surplus. In any other case, nestedComparison returns part.
 func nestedComparison(parent, part comparison) comparison {
 	if parent.State == stateSurplus && part.State != stateSurplus {
 		part.State, part.Changes, part.Note = stateSurplus, nil, ""

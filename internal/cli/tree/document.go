@@ -91,8 +91,8 @@ type (
 		Certificates []Certificate `json:"certificates,omitempty"`
 		Rules        []Rule        `json:"rules,omitempty"`
 		Default      string        `json:"default"`
-		// TargetGroups are the target groups of the default action: IDs of target groups of the stack, and ARNs or names of
-		// others.
+		// TargetGroups are the target groups of the default action: IDs of target groups of the stack, and ARNs or names
+		// of other target groups.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
 	// Certificate is a certificate of a listener.
@@ -113,7 +113,8 @@ type (
 		Actions    string `json:"actions"`
 		// From is the object and field that the rule comes from.
 		From string `json:"from,omitempty"`
-		// TargetGroups are the target groups of the actions: IDs of target groups of the stack, and ARNs or names of others.
+		// TargetGroups are the target groups of the actions: IDs of target groups of the stack, and ARNs or names of
+		// other target groups.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
 	// TargetGroup is a target group with its targets.

@@ -14,8 +14,9 @@ import (
 // LeavingMember is a member that moves to another load balancer, while this load balancer still serves it.
 type LeavingMember struct {
 	Object output.Object `json:"object"`
-	// Until is when the rules and target groups of the object are deleted from this load balancer. It is missing as long as
-	// the other load balancer does not serve the object. Until then the status of the object shows this load balancer.
+	// Until is when the rules and target groups of the object are deleted from this load balancer. It is missing as long
+	// as the other load balancer does not serve the object. As long as it is missing, the status of the object shows this
+	// load balancer.
 	Until string `json:"until,omitempty"`
 }
 

@@ -61,8 +61,8 @@ type Snapshot struct {
 	// Text is the output in the format of the command. It is neither coloured nor wrapped, so that two texts can be
 	// compared.
 	Text string
-	// Notes are lines that begin with # about objects that were not read. If the format is text, Text contains these lines
-	// too.
+	// Notes are lines that begin with # about objects that were not read. If the format is text, Text also contains these
+	// lines.
 	Notes string
 }
 
@@ -200,7 +200,7 @@ func sectionsOf(text string) sections {
 	return out
 }
 
-// linesWithout returns the lines that others contains less often than lines.
+// linesWithout returns those lines that occur more often in lines than in others.
 func linesWithout(lines, others []string) []string {
 	count := map[string]int{}
 	for _, l := range others {

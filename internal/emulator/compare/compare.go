@@ -308,7 +308,8 @@ func replaceControlCharacters(name string) string {
 	}, name)
 }
 
-// Count returns the number of differences: timing counts those with Difference.Timing, differences counts the others.
+// Count returns the number of differences: timing counts those with Difference.Timing, differences counts all other
+// differences.
 func (r *Result) Count() (differences, timing int) {
 	for _, d := range r.Differences {
 		if d.Timing {

@@ -62,7 +62,8 @@ type Claim struct {
 	Name string
 	// Format is "single-string", "string-array" or "space-separated-values".
 	Format string
-	// Values lists the required values. With "single-string" the token must have one of them, otherwise all of them.
+	// Values lists the required values. With the format "single-string", the token must have one of the values. With
+	// other formats, it must have all values.
 	Values []string
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rule is a rule of a listener. It matches if all its conditions are true. If several rules match, the rule with the lowest
-// priority number applies.
+// Rule is a rule of a listener. It matches a request if all its conditions are true. If several rules match, the rule
+// with the lowest priority number applies.
 type Rule struct {
 	ARN        string
 	Priority   int

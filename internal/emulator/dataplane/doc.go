@@ -15,9 +15,9 @@
 //     load balancer resolves only to IPv4 addresses.
 //   - A proxy protocol header precedes each datagram.
 //
-// Accelerators forward to load balancers and instances. Their static addresses are loopback addresses too. The endpoint of a
-// flow depends only on the flow and the configuration. For each connection from an accelerator to a load balancer, the data
-// plane stores the client in memory.
+// Accelerators forward to load balancers and instances. The static addresses of accelerators are also loopback addresses.
+// The endpoint of a flow depends only on the flow and the configuration. For each connection from an accelerator to a
+// load balancer, the data plane stores the client in memory.
 //
 // QUIC packets are forwarded by the server ID in their connection ID. A packet without a known server ID, such as the first
 // packet of a connection, is forwarded by the flow hash.

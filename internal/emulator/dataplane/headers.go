@@ -82,7 +82,7 @@ func newTraceSuffix() string {
 }
 
 // targetHost returns the Host header for targets if the load balancer does not preserve the header of the client. port is
-// the port of the listener. With port 80 or 443, the header has no port; otherwise it has one.
+// the port of the listener. The header contains the port, except for ports 80 and 443.
 func targetHost(host string, port uint16) string {
 	bare := hostForURL(host)
 	if port == 80 || port == 443 {

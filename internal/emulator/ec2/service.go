@@ -120,9 +120,9 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// newOperation returns an operation that calls fn. members are the request members that fn supports. If the request has a
-// member DryRun, the operation supports it too. Before each call, ENIs and instances whose removal is due are removed from
-// the state.
+// newOperation returns an operation that calls fn. members are the request members that fn supports. If input type I has
+// the member DryRun, the operation also supports DryRun. Before each call, ENIs and instances whose removal is due are
+// removed from the state.
 func newOperation[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...string) wire.Operation {
 	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
 	if ok {

@@ -17,8 +17,8 @@ type resourceKind struct {
 
 const arnPatternPrefix = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
-// notFoundError returns an error that contains the ARNs of resources that do not exist. Some operations return this error,
-// others return one without ARNs.
+// notFoundError returns an error that contains the ARNs of resources that do not exist. Some operations return this
+// error. Other operations return an error without ARNs.
 func (k resourceKind) notFoundError(arns ...string) error {
 	return store.Errorf(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }

@@ -119,7 +119,7 @@ func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalance
 	return nil
 }
 
-// ModifyListener changes the settings of a listener that are in the request, and keeps all others.
+// ModifyListener changes the settings of a listener that are in the request, and does not change other settings.
 func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
 	var sh validation
 	sh.checkPresent("listenerArn", in.ListenerArn != nil)

@@ -100,8 +100,8 @@ func listenerAttributeSchema(lb *store.LoadBalancer, l *store.Listener) attribut
 	}
 }
 
-// retainAttributes returns the attributes that a schema supports. Attributes in have keep their values, others get their
-// initial values.
+// retainAttributes returns the attributes that a schema supports. Attributes in have keep their values. Other attributes
+// get their initial values.
 func retainAttributes(sp attributeSchema, have map[string]string) map[string]string {
 	out := sp.initialValues()
 	for k := range out {

@@ -31,7 +31,8 @@ func (s *validation) validateHealthCheck(in healthCheckSettings) {
 	s.checkLength("healthCheckPath", in.path, 1, 1024)
 }
 
-// newHealthCheck returns the health check of a new target group: the settings of the request, and defaults for the others.
+// newHealthCheck returns the health check of a new target group: the settings of the request, and defaults for settings
+// that are not in the request.
 func newHealthCheck(g *store.TargetGroup, in healthCheckSettings) (store.HealthCheck, error) {
 	h := store.HealthCheck{
 		Enabled: true, Protocol: types.ProtocolEnumHttp, Port: trafficPort,

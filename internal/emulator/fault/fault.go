@@ -38,8 +38,8 @@ type Action struct {
 	Latency time.Duration `json:",omitempty"`
 	// Reset closes the connection before the call has any effect.
 	Reset bool `json:",omitempty"`
-	// Hang sends no response and waits until the client closes the connection. The call has no effect, unless Lose is set
-	// too.
+	// Hang sends no response and waits until the client closes the connection. The call has no effect, unless Lose is
+	// also set.
 	Hang bool `json:",omitempty"`
 	// Deny fails the call with the error of the service for a missing permission.
 	Deny bool `json:",omitempty"`

@@ -226,8 +226,8 @@ type AcceleratorConfig struct {
 	// RangeDelay is how long the provisioning of an address range takes, and how long it takes until the range is
 	// advertised.
 	RangeDelay time.Duration
-	// Zones has the ranges of static IPv4 addresses. An accelerator has one address in each range, except where it has an
-	// address of the account (BYOIP) instead.
+	// Zones has the ranges of static IPv4 addresses. An accelerator has one address in each range, unless an address of
+	// the account (BYOIP) replaces the address.
 	Zones []AcceleratorZone
 	// IPv6 has the ranges of static IPv6 addresses. A dual-stack accelerator has one address in each range.
 	IPv6 []netip.Prefix

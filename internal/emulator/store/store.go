@@ -121,8 +121,8 @@ func (w *Store) Partitions() []*Partition {
 	return out
 }
 
-// WakeWaiters makes all calls of Wait return, because the state has changed. It needs no lock. The dispatcher calls it after
-// each mutating operation. Other code that changes the state must call it too.
+// WakeWaiters makes all calls of Wait return, because the state has changed. It needs no lock. The dispatcher calls it
+// after each mutating operation. Other code that changes the state must also call WakeWaiters.
 func (w *Store) WakeWaiters() {
 	w.generationMu.Lock()
 	defer w.generationMu.Unlock()

@@ -56,8 +56,8 @@ func (s shuffledSource) List(q cluster.Query) ([]cluster.Object, error) {
 	return out, err
 }
 
-// NewViewedSource returns a source that reads from src only the objects and lists that v has recorded. For all others
-// it returns nil.
+// NewViewedSource returns a source that reads from src only the objects and lists that v has recorded. For other objects
+// and lists, the source returns nil.
 func NewViewedSource(src cluster.Source, v *cluster.View) cluster.Source {
 	only := viewedSource{Source: src, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
 	for _, r := range v.Refs() {

@@ -484,8 +484,8 @@ func (r *Harness) Stacks(obj cluster.Object) []model.StackID {
 	return out
 }
 
-// transport sends requests to the emulator. After the process is killed, it returns errors instead, also for requests
-// in flight.
+// transport sends requests to the emulator. After the process is killed, it returns errors for all requests, including
+// those in flight.
 type transport struct{ p *process }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -108,8 +108,8 @@ func (c *Controller) isDryRun(id model.StackID, ref cluster.Ref) bool {
 	return err == nil && obj != nil && obj.GetAnnotations()[naming.DryRunAnnotation] == "true" && !slices.Contains(obj.GetFinalizers(), naming.Finalizer(id))
 }
 
-// setFinalizers adds the finalizer of a stack to objects if has is true, and removes it otherwise. Removal of the last
-// finalizer of an object that is being deleted removes the object.
+// setFinalizers adds the finalizer of a stack to objects if has is true, and removes the finalizer if has is false.
+// Removal of the last finalizer of an object that is being deleted removes the object.
 func (c *Controller) setFinalizers(refs []cluster.Ref, id model.StackID, has bool) error {
 	for _, ref := range refs {
 		obj, err := c.Objects.Get(ref)

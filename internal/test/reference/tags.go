@@ -70,8 +70,8 @@ func ec2Tags(tags map[string]string) (out []ec2types.Tag) {
 	return out
 }
 
-// retag changes the tags of a load balancer, listener, rule or target group from have to want. It adds tags before it
-// removes others.
+// retag changes the tags of a load balancer, listener, rule or target group from have to want. It adds missing tags
+// before it removes tags that are not in want.
 func (d *deployment) retag(arn string, want, have map[string]string) error {
 	add, remove := tagDifference(want, have)
 	if len(add) > 0 {
@@ -89,7 +89,8 @@ func (d *deployment) retag(arn string, want, have map[string]string) error {
 	return nil
 }
 
-// retagSecurityGroup changes the tags of a security group from have to want. It adds tags before it removes others.
+// retagSecurityGroup changes the tags of a security group from have to want. It adds missing tags before it removes tags
+// that are not in want.
 func (d *deployment) retagSecurityGroup(id string, want, have map[string]string) error {
 	add, remove := tagDifference(want, have)
 	if len(add) > 0 {

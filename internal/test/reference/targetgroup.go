@@ -98,8 +98,8 @@ func (d targetGroups) stackTargetGroups() (out []taggedResource[elbtypes.TargetG
 	return out, nil
 }
 
-// synthesize creates missing target groups and updates others. It adds the deletion of target groups that are not desired
-// to finalDeletions. It matches target groups by tags, not by name or port.
+// synthesize creates missing target groups and updates existing ones. It adds the deletion of target groups that are not
+// desired to finalDeletions. It matches target groups by tags, not by name or port.
 func (d targetGroups) synthesize() error {
 	have, err := d.stackTargetGroups()
 	if err != nil {
@@ -203,7 +203,7 @@ func (d targetGroups) updateAttributes(arn string, want targetGroupSpec) error {
 	return err
 }
 
-// changedAttributes returns the attributes of want that are missing in have or have another value there.
+// changedAttributes returns the attributes of want that are missing in have or have another value in have.
 func changedAttributes[T any](want []attribute, have []T) (change []T, err error) {
 	var live []attribute
 	if err := convert(have, &live); err != nil {
