@@ -15,8 +15,8 @@ const Interval = 50 * time.Millisecond
 // maxInterval is the maximum time between two checks.
 const maxInterval = 20 * Interval
 
-// Success calls check until it returns nil. When limit is over or ctx ends, Success returns the last error of check.
-// The context of check ends at the limit. The interval grows with the time waited, because checks use CPU time.
+// Success calls check until it returns nil. When limit is over or ctx ends, Success returns the last error of check. The
+// context of check ends at the limit. The interval between two checks grows, because checks use CPU time.
 func Success(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	began := time.Now()
 	return poll(ctx, limit, check, func() time.Duration {

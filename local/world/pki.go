@@ -130,7 +130,8 @@ func (c *credentials) sign(usage x509.ExtKeyUsage, key crypto.PublicKey, dns []s
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: dns[0]},
-		// Load balancers prefer the certificate that is valid longest, so all certificates have the same validity.
+		// Load balancers prefer the certificate with the longest validity period, so all certificates have the same
+		// period.
 		NotBefore:   c.caCert.NotBefore,
 		NotAfter:    c.caCert.NotAfter,
 		KeyUsage:    x509.KeyUsageDigitalSignature,

@@ -83,8 +83,8 @@ func (a *answerCollector) collectAnswers(ctx context.Context) (RequestDocument, 
 	return out, nil
 }
 
-// collectBehindAccelerator returns the answers of the load balancers behind the accelerator live of draft d. The host of the
-// URL is a DNS name or an address of this accelerator, so the accelerator exists in AWS.
+// collectBehindAccelerator returns the answers of the load balancers behind accelerator live, which belongs to draft d.
+// The host of the URL is a DNS name or an address of this accelerator, so the accelerator exists in AWS.
 func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts []engine.Draft, d engine.Draft, live observed.Accelerator) (RequestDocument, error) {
 	endpointStacks := map[model.StackID]bool{}
 	for _, answer := range d.Have.Facts.Endpoints {

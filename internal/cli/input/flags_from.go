@@ -38,7 +38,7 @@ const (
 	maxControllers = 20
 	// maxReasonLength is the maximum length of the reason why no controller was found, in characters.
 	maxReasonLength = 1000
-	// giveFlagsFix is the advice if the Deployment that --flags-from names cannot be read.
+	// giveFlagsFix is the advice in the error about a Deployment that --flags-from names and that cannot be read.
 	giveFlagsFix = "set --flags-from=none and give the flags of the controller on the command line"
 )
 

@@ -99,7 +99,7 @@ func (g *graph) addTargetGroup(stack string, t TargetGroup) {
 	}, func(n int) { g.addEdge(at, g.addMoreNode(n, "targets")) })
 }
 
-// targetState returns the state of the node of a target. It is live only if the target is healthy.
+// targetState returns the state of the node of a target. It is stateLive only if the target is healthy.
 func targetState(x Target) state {
 	switch {
 	case x.Compared != "":

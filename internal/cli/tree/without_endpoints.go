@@ -24,8 +24,8 @@ func ClusterTargetsOf(store *cluster.Memory, c config.Config) ClusterTargets {
 }
 
 // noEndpointsReasons returns, by ARN, why a target group has no pod that is ready to serve. It omits Services without
-// EndpointSlices, because nothing is known of their pods. It also omits target groups with several TargetGroupBindings,
-// because any user can create a TargetGroupBinding of a target group.
+// EndpointSlices, because it is not known whether their pods are ready. It also omits target groups with several
+// TargetGroupBindings, because any user can create a TargetGroupBinding of a target group.
 func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	out, bindings := map[string]string{}, map[string]int{}
 	for _, o := range store.All(cluster.KindBinding) {
@@ -43,7 +43,7 @@ func noEndpointsReasons(store *cluster.Memory) map[string]string {
 }
 
 // noEndpointsReason returns why the Service of a TargetGroupBinding has no pod that is ready to serve. It returns "" if a
-// pod is ready, or if that is not known.
+// pod is ready, or if it is not known whether a pod is ready.
 func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
 	v := cluster.NewView(store)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, b.Spec.ServiceRef.Name)

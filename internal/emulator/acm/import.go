@@ -68,8 +68,8 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	return &acm.ImportCertificateOutput{CertificateArn: new(parsed.ARN)}, nil
 }
 
-// countImport counts an import at time now. It returns an error if the quota of imports within 365 days is used up. AWS does
-// not document whether an import that replaces a certificate counts; the emulator counts it.
+// countImport counts an import at time now. It returns an error if the quota of imports within 365 days is used up. AWS
+// does not document whether the quota includes imports that replace a certificate; in the emulator, it does.
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
 	if len(p.ACM.Imports) >= s.store.Quota(quotaImports, 5000) {

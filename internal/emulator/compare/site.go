@@ -101,7 +101,7 @@ func (p *player) createInstances(ctx context.Context, api *ec2.Client, vpc *stri
 }
 
 // withNewCertificate returns the body of an ImportCertificate request with a new certificate for the same names, because
-// recordings do not contain the private key. known replaces recorded IDs.
+// recordings do not contain the private key. known replaces recorded IDs in a text with IDs of the emulator.
 func withNewCertificate(body string, known func(string) string) (string, error) {
 	var in map[string]any
 	if err := json.Unmarshal([]byte(body), &in); err != nil {

@@ -29,11 +29,11 @@ type anycastChoice struct {
 // chooseEndpoint picks the endpoint of flow f. The result depends only on the flow and the configuration. It returns false
 // if the listener has no endpoint.
 //
-// The nearest endpoint group gets the percentage of the flows that its traffic dial sets. The other flows go to the next
-// endpoint group with a dial above 0, if there is one. If the endpoint group of a flow has no healthy endpoint with a weight
-// above 0, up to maxFailoverGroups other endpoint groups are tried, whatever their dials. If none of them has such an
-// endpoint, chooseEndpoint picks any endpoint of the nearest endpoint group that has endpoints, because an unhealthy
-// endpoint may still answer.
+// The nearest endpoint group gets the percentage of the flows that its traffic dial sets. All other flows go to the next
+// endpoint group with a dial above 0, if there is such an endpoint group. If the endpoint group of a flow has no healthy
+// endpoint with a weight above 0, up to maxFailoverGroups other endpoint groups are tried, whatever their dials. If none
+// of them has such an endpoint, chooseEndpoint picks any endpoint of the nearest endpoint group that has endpoints,
+// because an unhealthy endpoint may still answer.
 func (l AcceleratorListener) chooseEndpoint(f anycastFlow, d Distances) (anycastChoice, bool) {
 	groups := l.groupsByDistance(f.client.Addr(), d)
 	if len(groups) == 0 {

@@ -81,8 +81,8 @@ func (l loginSettings) sealPurpose(kind, lb string) string {
 	return strings.Join([]string{kind, lb, l.issuer, l.authorizeURL, l.clientID, l.sessionCookie}, "\n")
 }
 
-// loginState is the state that the browser of the user carries to the identity provider and back. URL is the page to return
-// to.
+// loginState is the state that the browser of the user carries to the identity provider and back. URL is the page to
+// which the load balancer redirects the user after the login.
 type loginState struct {
 	URL      string    `json:"u"`
 	Nonce    string    `json:"n"`

@@ -50,8 +50,8 @@ type PortRange struct{ From, To uint16 }
 // EndpointGroup contains the endpoints of an accelerator's listener in one region.
 type EndpointGroup struct {
 	ARN, Region string
-	// TrafficDial is the percentage of the flows nearest to the region that the endpoint group gets. Another endpoint group
-	// of the listener, if there is one, gets the rest.
+	// TrafficDial is the percentage of the flows nearest to the region that the endpoint group gets. If the listener has
+	// another endpoint group, that endpoint group gets all other flows.
 	TrafficDial float64
 	// PortOverrides maps a port of the listener to the port of the endpoints, where the two differ.
 	PortOverrides map[uint16]uint16

@@ -24,5 +24,5 @@
 //
 // Three differences from AWS result from the use of net/http: names of HTTP/1 headers reach targets in canonical case; a
 // client that sends no complete header within the idle timeout is disconnected without a 408; informational responses of
-// targets (103) pass in the form that net/http gives them.
+// targets (103) are forwarded in the form that net/http writes.
 package dataplane

@@ -20,7 +20,7 @@ var statusTexts = map[int]string{
 	561:                           "Unauthorized",
 }
 
-// statusPage returns the HTML page that a load balancer sends with a status of its own.
+// statusPage returns the HTML page that a load balancer sends if the status does not come from a target.
 func statusPage(status int) string {
 	title := strconv.Itoa(status)
 	text, ok := statusTexts[status]

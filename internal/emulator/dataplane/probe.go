@@ -72,8 +72,8 @@ func (c *checker) probe(v *targetGroupView) probeResult {
 	}
 }
 
-// nextAddress returns the address to probe. If the target is an Application Load Balancer, it returns the addresses of the
-// nodes in turn.
+// nextAddress returns the address to probe. If the target is an Application Load Balancer, it returns the addresses of
+// the nodes by round-robin.
 func (c *checker) nextAddress(h HealthCheck) netip.AddrPort {
 	at := c.target.addr
 	if n := len(c.target.nodes); n > 0 {

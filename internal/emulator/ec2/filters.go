@@ -79,8 +79,8 @@ func filterValues[T any](item T, name string, known filters[T], tags func(T) map
 }
 
 // matchesWildcard reports whether a filter value (pattern) matches s. In the pattern, "*" matches any characters, "?"
-// matches any single character, and a backslash escapes the next character. A regular expression takes linear time for any
-// number of "*".
+// matches any single character, and a backslash escapes the next character. It uses a regular expression, whose time is
+// linear for any number of "*".
 func matchesWildcard(pattern, s string) bool {
 	if !strings.ContainsAny(pattern, `*?\`) {
 		return pattern == s

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxNamesPerCall is the maximum number of load balancer names or ARNs in a request.
+// maxNamesPerCall is the maximum number of load balancer names, and of load balancer ARNs, in a request.
 const maxNamesPerCall = 20
 
 // DescribeLoadBalancers lists the load balancers with the ARNs or names in the request, or all load balancers.

@@ -38,7 +38,7 @@ type Identity struct {
 	Unreachable bool
 }
 
-// ErrUnreachable is the error of a request that gets no answer.
+// ErrUnreachable is the error of a request that gets no answer, because Identity.Unreachable is set.
 var ErrUnreachable = errors.New("no route to the metadata service")
 
 // Server is the metadata service. It is safe for concurrent use.

@@ -52,8 +52,8 @@ func (k *keyPairCache) keyPair(c *store.Certificate) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// createKeys creates the keys of requested certificates. It does not hold the state lock meanwhile, because the creation of
-// RSA keys is slow.
+// createKeys creates the keys of requested certificates. It does not hold the state lock while it creates keys, because
+// the creation of RSA keys is slow.
 func createKeys(w *store.Store, arns []string) {
 	for _, arn := range arns {
 		var copied store.Certificate

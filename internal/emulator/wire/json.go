@@ -160,7 +160,7 @@ func scalarText(tree any) string {
 	return string(b)
 }
 
-// encodeJSON converts an SDK structure to a value whose JSON has the format of AWS: absent members are left out, and times
+// encodeJSON converts an SDK structure to a value whose JSON has the format of AWS: absent members are omitted, and times
 // are in seconds. It returns nil for a nil pointer.
 func encodeJSON(v reflect.Value) (any, error) {
 	if v.Type() == reflect.TypeFor[time.Time]() {

@@ -93,7 +93,7 @@ func rewriteOutputs(t *testing.T, file string, c Case, got []File) {
 	}
 }
 
-// withNewline returns s with exactly one newline at its end, as archives need it. An empty s is returned as it is.
+// withNewline returns s with exactly one newline at its end, as the txtar format requires. If s is empty, it returns "".
 func withNewline(s string) string {
 	if s == "" {
 		return ""

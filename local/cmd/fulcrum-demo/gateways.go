@@ -124,7 +124,8 @@ func (d *demo) requestWeighted(ctx context.Context, hostname string) error {
 		count[r.Pod.App]++
 		certificate = r.Certificate
 	}
-	// With the weights 9 to 1, about 180 responses are expected; fewer than 150 are practically impossible.
+	// With the weights 9 to 1, about 180 of the responses come from version "store". Fewer than 150 are practically
+	// impossible.
 	if n := count["store"]; n < 150 || n >= requests || n+count["store-next"] != requests {
 		return fmt.Errorf("of %d requests, these were answered: %v", requests, count)
 	}
