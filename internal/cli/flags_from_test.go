@@ -76,13 +76,13 @@ func TestCommandsUseFlagsOfController(t *testing.T) {
 		"several, one named":  {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip"), deploymentYAML("b", "lb")}, args: []string{"--flags-from=a/deployment/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
 		"named, anywhere":     {server: []string{deploymentYAML("a", "lb", cluster, "--default-target-type=ip")}, args: []string{"--flags-from=deploy/lb"}, want: ip, reported: "# with the flags of Deployment a/lb: "},
 		"named, and not":      {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=a/deployment/bl"}, fails: `Error: --flags-from "a/deployment/bl": Deployment a/bl does not exist; set --flags-from=none and give the flags of the controller on the command line`},
-		"named, no right":     {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=a/deployment/lb"}, fails: `you may not read Deployment a/lb; set --flags-from=none and give the flags of the controller on the command line`},
-		"anywhere, no right":  {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=deployment/lb"}, fails: `you may not read Deployments of all namespaces; give the namespace of the Deployment, as in NAMESPACE/deployment/lb, or set --flags-from=none and give the flags`},
+		"named, no right":     {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=a/deployment/lb"}, fails: `you have no permission to read Deployment a/lb; set --flags-from=none and give the flags of the controller on the command line`},
+		"anywhere, no right":  {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{"--flags-from=deployment/lb"}, fails: `you have no permission to read Deployments of all namespaces; give the namespace of the Deployment, as in NAMESPACE/deployment/lb, or set --flags-from=none and give the flags`},
 		"named, and nowhere":  {server: []string{deploymentYAML("a", "lb")}, args: []string{"--flags-from=deployment/bl"}, fails: `Error: --flags-from "deployment/bl": no Deployment "bl" exists in any namespace; correct the name, or set --flags-from=none and give the flags`},
 		"no right to objects": {denied: []string{"ingresses"}, args: []string{"--flags-from=none", cluster}, fails: "a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac"},
 		"named, and no name":  {args: []string{"--flags-from=lb"}, fails: `Error: --flags-from "lb": write deployment/NAME or NAMESPACE/deployment/NAME, or none`},
-		"nothing":             {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{cluster}, want: instance, reported: `not known: no controller holds a Lease "aws-load-balancer-controller-leader", and you may not read Deployments; defaults`},
-		"no right":            {server: []string{leaseYAML(published("--default-target-type=ip")), deploymentYAML("a", "lb")}, denied: []string{"leases", "deployments"}, args: []string{cluster}, want: instance, reported: "not known: you may not read Lease kube-system/aws-load-balancer-controller-leader, and you may not read Deployments; defaults"},
+		"nothing":             {server: []string{deploymentYAML("a", "lb")}, denied: []string{"deployments"}, args: []string{cluster}, want: instance, reported: `not known: no controller holds a Lease "aws-load-balancer-controller-leader", and you have no permission to read Deployments; defaults`},
+		"no right":            {server: []string{leaseYAML(published("--default-target-type=ip")), deploymentYAML("a", "lb")}, denied: []string{"leases", "deployments"}, args: []string{cluster}, want: instance, reported: "not known: you have no permission to read Lease kube-system/aws-load-balancer-controller-leader, and you have no permission to read Deployments; defaults"},
 		"to another address":  {server: []string{leaseYAML(published(cluster, "--aws-api-endpoints=EC2=http://127.0.0.1:1", "--kubeconfig=/none", "--default-target-type=ip"))}, want: ip, reported: "leader: " + cluster + " --default-target-type=ip\n"},
 		"no cluster is named": {server: []string{leaseYAML(published())}, fails: "Error: --cluster-name is not set; set it to the name of the cluster"},
 	} {
@@ -188,7 +188,7 @@ func TestNotesOfAViewFollowRights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(got.Notes, "you may not list them: Gateway") != denied || !strings.Contains(got.Notes, "# with the flags of the controller") {
+		if strings.Contains(got.Notes, "you have no permission to list them: Gateway") != denied || !strings.Contains(got.Notes, "# with the flags of the controller") {
 			t.Errorf("look %d: %s", i, got.Notes)
 		}
 	}

@@ -19,8 +19,8 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 		return runWithInput(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	reported := []string{
-		`# only objects of namespace "bank" were read, as you may not list these kinds in all namespaces:`, "so they may be reported as not existing", "may be shown as deleted, although the controller does not delete it",
-		"# not read, as you may not list them:", "IngressClass", `# assumed: IngressClass "alb" exists, belongs to this controller and has no parameters`,
+		`# only objects of namespace "bank" were read, as you have no permission to list these kinds in all namespaces:`, "so they may be reported as not existing", "may be shown as deleted, although the controller does not delete it",
+		"# not read, as you have no permission to list them:", "IngressClass", `# assumed: IngressClass "alb" exists, belongs to this controller and has no parameters`,
 	}
 	for args, want := range map[string]string{
 		"plan -n bank":                 "create load-balancer/LoadBalancer",
@@ -61,7 +61,7 @@ func TestCommandsWorkWithRightsInOneNamespace(t *testing.T) {
 func TestMigrateReportsKindsThatMayNotBeListed(t *testing.T) {
 	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
-		"alone":      {replaceNames(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so the settings in these objects are missing here"},
+		"alone":      {replaceNames(ingressYAML, "bank", "pay"), "you have no permission to list IngressClass, IngressClassParams, Namespace, so the settings in these objects are missing here"},
 		"in a group": {grouped, `you may list Ingresses only in namespace "bank", and the IngressGroup may have members in other namespaces`},
 	} {
 		server, config := serveCluster(t, strings.Join([]string{classYAML, replaceNames(serviceYAML, "bank", "pay"), tt.ingress}, "---\n"))
@@ -93,7 +93,7 @@ func TestErrorsDistinguishUnreadableFromMissingObjects(t *testing.T) {
 	server.forbiddenResources = map[string]bool{"ingresses": true}
 	for _, command := range []string{"plan", "tree", "get", "explain"} {
 		code, _, stderr := run(command, "ingress/web", "-n", "shop")
-		if want := `Ingress shop/web does not exist or may not be read, as you may not list objects of kind Ingress in namespace "shop"`; code != 1 || !strings.Contains(stderr, want) {
+		if want := `Ingress shop/web does not exist or cannot be read, as you have no permission to list objects of kind Ingress in namespace "shop"`; code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d: %s, want %q", command, code, stderr, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestDoctorReportsNoOrphansOfUnavailableObjects(t *testing.T) {
 	server.addHealthyCluster(t)
 	server.forbiddenResources = map[string]bool{"ingresses": true}
 	_, out := runDoctor(t, config, flags, "-n=shop")
-	if !strings.Contains(out, `error   orphans      you may not list objects of kind Ingress in namespace "shop", whose load balancers would seem to be orphans`) || strings.Contains(out, "no object needs") {
+	if !strings.Contains(out, `error   orphans      you have no permission to list objects of kind Ingress in namespace "shop", whose load balancers would seem to be orphans`) || strings.Contains(out, "no object needs") {
 		t.Errorf("without the right: %s", out)
 	}
 	server.forbiddenResources = nil
@@ -182,7 +182,7 @@ func TestDoctorReportsNoClassesThatItAssumes(t *testing.T) {
 	}
 	server.forbiddenResources = map[string]bool{"ingressclasses": true}
 	_, out := runDoctor(t, config, flags, "-n=shop")
-	if want := "warning classes      classes were not checked, as you may not list these kinds: IngressClass; "; !strings.Contains(out, want) || strings.Contains(out, "gone") {
+	if want := "warning classes      classes were not checked, as you have no permission to list these kinds: IngressClass; "; !strings.Contains(out, want) || strings.Contains(out, "gone") {
 		t.Errorf("want %q in %s", want, out)
 	}
 }
@@ -210,7 +210,7 @@ metadata: {name: pay, namespace: shop}
 spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [pay.example.com]}
 `
 	const gateway = `spec.parentRefs[0]: Gateway infra/edge was not read, as `
-	const class = `spec.ingressClassName: no class is named, and it is not known whether a class of this controller is the default, as you may not list objects of kind IngressClass;`
+	const class = `spec.ingressClassName: no class is named, and it is not known whether a class of this controller is the default, as you have no permission to list objects of kind IngressClass;`
 	classless := strings.Replace(ingressYAML, "  ingressClassName: alb\n", "", 1)
 	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, classless, strings.Replace(replaceNames(classless, "shop", "annotated"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/scheme: internal}, ", 1), routeYAML}, "---\n"))
@@ -220,9 +220,9 @@ spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [pay.example.com
 	}
 	server.onlyNamespace = "shop"
 	for args, want := range map[string]string{
-		"explain httproute/pay -n shop":                        gateway + `you may not list objects of kind Gateway in namespace "infra"; bind`,
-		"plan httproute/pay -n shop":                           gateway + `you may not list objects of kind Gateway in namespace "infra"; bind`,
-		"explain request http://pay.example.com -n shop":       gateway + `you may not list objects of kind Gateway in namespace "infra"; bind`,
+		"explain httproute/pay -n shop":                        gateway + `you have no permission to list objects of kind Gateway in namespace "infra"; bind`,
+		"plan httproute/pay -n shop":                           gateway + `you have no permission to list objects of kind Gateway in namespace "infra"; bind`,
+		"explain request http://pay.example.com -n shop":       gateway + `you have no permission to list objects of kind Gateway in namespace "infra"; bind`,
 		"explain ingress/web -n shop":                          class,
 		"explain ingress/annotated -n shop":                    class,
 		"get -n shop":                                          "no object that was read belongs to a load balancer of this controller",

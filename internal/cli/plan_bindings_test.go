@@ -95,7 +95,7 @@ func TestPlanFailsIfABindingCannotBePlanned(t *testing.T) {
 		for kind, want := range map[string]string{"pods": "Pod", "services": "Service"} {
 			server.forbiddenResources = map[string]bool{kind: true}
 			code, out := run("plan", "targetgroupbinding/k8s-shop-web-9ee2ceac59", "-n=shop")
-			if want := "# 2 targets and rules that none of the objects that were read needs are not planned for removal, because you may not list these kinds: " + want + "\n"; code != 1 || !strings.Contains(out, want) || strings.Contains(out, "deregister target") {
+			if want := "# 2 targets and rules that none of the objects that were read needs are not planned for removal, because you have no permission to list these kinds: " + want + "\n"; code != 1 || !strings.Contains(out, want) || strings.Contains(out, "deregister target") {
 				t.Errorf("without the right to list %s: exit %d: %s", kind, code, out)
 			}
 		}

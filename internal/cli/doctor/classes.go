@@ -22,7 +22,7 @@ const maxMistypedNamesShown = 10
 func (d *doctor) checkClasses() {
 	const area = "classes"
 	if kinds := input.UnavailableKinds(&d.Source, cluster.KindIngressClass, cluster.KindGatewayClass); len(kinds) > 0 {
-		d.addResult(area, resultWarning, "bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", "classes were not checked, as you may not list these kinds: %s", input.JoinKinds(kinds))
+		d.addResult(area, resultWarning, "bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", "classes were not checked, as you have no permission to list these kinds: %s", input.JoinKinds(kinds))
 		return
 	}
 	var ownIngressClasses, ownGatewayClasses, gatewaysWithoutClass, ingressesWithoutClass []string

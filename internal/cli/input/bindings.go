@@ -47,7 +47,7 @@ func removalsUnknownReason(d *Source) string {
 		return "no cluster was read"
 	}
 	if kinds := UnavailableKinds(d, cluster.KindService, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindEndpoints); len(kinds) > 0 {
-		return "you may not list these kinds: " + JoinKinds(kinds)
+		return "you have no permission to list these kinds: " + JoinKinds(kinds)
 	}
 	return ""
 }

@@ -229,7 +229,7 @@ func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 func readError(err error, what string) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("you may not read %s", what)
+		return fmt.Errorf("you have no permission to read %s", what)
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s does not exist", what)
 	}

@@ -66,11 +66,11 @@ func (l *lister) reportUnavailableKinds(notes io.Writer) error {
 		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watchedNamespace)
 	}
 	if len(l.namespaceOnlyKinds) > 0 {
-		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you may not list these kinds in all namespaces: %s; objects of other namespaces are missing here, so they may be reported as not existing, and what they have in a shared load balancer or security group may be shown as deleted, although the controller does not delete it; bind the rules of config/rbac with the verbs get and list to see all objects\n",
+		fmt.Fprintf(notes, "# only objects of namespace %q were read, as you have no permission to list these kinds in all namespaces: %s; objects of other namespaces are missing here, so they may be reported as not existing, and what they have in a shared load balancer or security group may be shown as deleted, although the controller does not delete it; bind the rules of config/rbac with the verbs get and list to see all objects\n",
 			l.namespace, JoinKinds(l.namespaceOnlyKinds))
 	}
 	if len(l.unavailableKinds) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to exist, and any other object of these kinds is treated as missing, so it may be reported as not existing\n", JoinKinds(l.unavailableKinds))
+		fmt.Fprintf(notes, "# not read, as you have no permission to list them: %s; classes and namespaces that objects name are assumed to exist, and any other object of these kinds is treated as missing, so it may be reported as not existing\n", JoinKinds(l.unavailableKinds))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func notReadError(ref cluster.Ref, d *Source) error {
 	case slices.Contains(d.notInstalledKinds, ref.Kind):
 		return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
 	case slices.Contains(d.unreadableKinds, ref.Kind):
-		return fmt.Errorf("%s does not exist or may not be read, as %s", ref, notListedText(ref))
+		return fmt.Errorf("%s does not exist or cannot be read, as %s", ref, notListedText(ref))
 	case ref.Kind == cluster.KindSecret && d.ClusterRead:
 		return fmt.Errorf("%s was not looked up, as commands read only the Secrets that other objects name; name one of these objects", ref)
 	}
@@ -94,7 +94,7 @@ func notListedText(ref cluster.Ref) string {
 	if ref.Namespace != "" {
 		in = fmt.Sprintf(" in namespace %q", ref.Namespace)
 	}
-	return fmt.Sprintf("you may not list objects of kind %s%s; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", ref.Kind, in)
+	return fmt.Sprintf("you have no permission to list objects of kind %s%s; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", ref.Kind, in)
 }
 
 // notReadReason returns why an object that was not read may exist in the cluster. It returns "" if all objects of its
@@ -213,7 +213,7 @@ func (d *Source) checkExistence(store *cluster.Memory) error {
 	case len(d.namespaceOnlyKinds) > 0: // the user has a right in the namespace, so it exists
 		return nil
 	case len(names) == 0:
-		return fmt.Errorf("namespace %q has no object that was read, and does not exist or may not be read; check -n", d.Namespace)
+		return fmt.Errorf("namespace %q has no object that was read, and does not exist or cannot be read; check -n", d.Namespace)
 	}
 	return fmt.Errorf("namespace %q does not exist%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
 }

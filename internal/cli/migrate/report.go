@@ -150,7 +150,7 @@ func (d *Document) addConfiguredServices(store *cluster.Memory, r migrate.Result
 // addUnavailableKinds adds to each load balancer a note about kinds that could not be listed, because settings in objects of
 // these kinds may be missing.
 func (d *Document) addUnavailableKinds(unavailable []cluster.Kind) {
-	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so the settings in these objects are missing here", input.JoinKinds(unavailable)),
+	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you have no permission to list %s, so the settings in these objects are missing here", input.JoinKinds(unavailable)),
 		"bind the rules of config/rbac with the verbs get and list to the user or role that runs this command"}
 	for i := range d.IngressGroups {
 		d.IngressGroups[i].Notes = append([]Note{note}, d.IngressGroups[i].Notes...)

@@ -34,7 +34,7 @@ func (s *statusCommand) unreadableReason() string {
 		return output.JoinFirst(out)
 	}
 	if kinds := input.UnavailableKinds(&s.Source, stateKinds...); len(kinds) > 0 {
-		return "you may not list " + names(kinds) + fix
+		return "you have no permission to list " + names(kinds) + fix
 	}
 	if kinds := input.NamespaceOnlyKinds(&s.Source, stateKinds...); len(kinds) > 0 {
 		return fmt.Sprintf("you may list %s in one namespace only, and objects of other namespaces may share the load balancer%s", names(kinds), fix)

@@ -97,7 +97,7 @@ func checkOwnersRead(d *input.Source) error {
 		return errPartial
 	}
 	if kinds := input.UnavailableKinds(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator); len(kinds) > 0 {
-		return fmt.Errorf("you may not list objects of kind %s in namespace %q, whose load balancers would seem to be orphans; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", kinds[0], d.Namespace)
+		return fmt.Errorf("you have no permission to list objects of kind %s in namespace %q, whose load balancers would seem to be orphans; bind the rules of config/rbac with the verbs get and list to the user or role that runs this command", kinds[0], d.Namespace)
 	}
 	return nil
 }
