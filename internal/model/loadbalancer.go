@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,6 +112,15 @@ type SubnetsNamed struct {
 type SubnetsTagged struct {
 	Tags map[string][]string
 	Of   finding.Origin
+}
+
+// Text returns the tags in the order of their keys, such as "team=a or b, zone=x".
+func (s SubnetsTagged) Text() string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(s.Tags)) {
+		out = append(out, k+"="+strings.Join(slices.Sorted(slices.Values(s.Tags[k])), " or "))
+	}
+	return strings.Join(out, ", ")
 }
 
 // SubnetsDiscovered are the subnets of the existing load balancer if it has the desired scheme, otherwise subnets with the

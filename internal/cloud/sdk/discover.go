@@ -84,7 +84,9 @@ func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 
 func findVPCByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (string, error) {
 	in := &ec2.DescribeVpcsInput{}
+	var pairs []string // for messages
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		pairs = append(pairs, k+"="+tags[k])
 		in.Filters = append(in.Filters, Filter("tag:"+k, tags[k]))
 	}
 	out, err := cl.DescribeVpcs(ctx, in)
@@ -93,11 +95,11 @@ func findVPCByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) 
 	}
 	switch len(out.Vpcs) {
 	case 0:
-		return "", fmt.Errorf("no VPC has the tags %v; correct --aws-vpc-tags or set --aws-vpc-id", tags)
+		return "", fmt.Errorf("no VPC has the tags %s; correct --aws-vpc-tags or set --aws-vpc-id", strings.Join(pairs, ", "))
 	case 1:
 		return aws.ToString(out.Vpcs[0].VpcId), nil
 	}
-	return "", fmt.Errorf("%d VPCs have the tags %v; set --aws-vpc-id", len(out.Vpcs), tags)
+	return "", fmt.Errorf("%d VPCs have the tags %s; set --aws-vpc-id", len(out.Vpcs), strings.Join(pairs, ", "))
 }
 
 func findVPCByMetadata(ctx context.Context, c Config) (string, error) {

@@ -222,7 +222,7 @@ func subnetsText(s model.SubnetChoice) string {
 	case model.SubnetsNamed:
 		return strings.Join(slices.Sorted(slices.Values(s.Refs)), ", ")
 	case model.SubnetsTagged:
-		return fmt.Sprint("with tags ", s.Tags)
+		return "with tags " + s.Text()
 	}
 	return "discovered"
 }

@@ -176,8 +176,11 @@ func TestEachChangeIsADifference(t *testing.T) {
 		"given groups": {func(s *model.Stack) {
 			s.LoadBalancer.SecurityGroups = model.SecurityGroupsGiven{Refs: []string{"sg-1"}}
 		}, "security groups"},
-		"a web ACL":            {func(s *model.Stack) { s.LoadBalancer.AddOns.WebACL = &model.WebACL{ARN: "acl"} }, "web ACL"},
-		"subnets":              {func(s *model.Stack) { s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"a"}} }, "subnets"},
+		"a web ACL": {func(s *model.Stack) { s.LoadBalancer.AddOns.WebACL = &model.WebACL{ARN: "acl"} }, "web ACL"},
+		"subnets":   {func(s *model.Stack) { s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"a"}} }, "subnets"},
+		"subnets by tags": {func(s *model.Stack) {
+			s.LoadBalancer.Subnets = model.SubnetsTagged{Tags: map[string][]string{"zone": {"x"}, "team": {"b", "a"}}}
+		}, "subnets: Ingress discovered, Gateway with tags team=a or b, zone=x"},
 		"tags":                 {func(s *model.Stack) { s.LoadBalancer.Tags = map[string]string{"team": "b"} }, "tags"},
 		"another target type":  {func(s *model.Stack) { s.TargetGroups[0].Type = model.InstanceTargets }, "target type"},
 		"another health check": {func(s *model.Stack) { s.TargetGroups[1].HealthCheck.HTTPCodes = "200-399" }, "health check"},

@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ type subnetSetting struct {
 // String returns the setting for messages about conflicts.
 func (w subnetSetting) String() string {
 	if len(w.tags) > 0 {
-		return fmt.Sprintf("by tags %v", w.tags)
+		return "by tags " + model.SubnetsTagged{Tags: w.tags}.Text()
 	}
 	return strings.Join(w.ids, ",")
 }
