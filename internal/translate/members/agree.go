@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -187,8 +188,15 @@ func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason fin
 	})
 }
 
-// quoted returns the value of a setting in quotes, for messages, with at most 300 characters.
-func quoted(v any) string { return fmt.Sprintf("%q", finding.Truncate(fmt.Sprint(v), 300)) }
+// quoted returns the value of a setting in quotes, for messages, with at most 300 characters. The items of a list are
+// separated by commas, as in annotations.
+func quoted(v any) string {
+	text := fmt.Sprint(v)
+	if list, ok := v.([]string); ok && len(list) > 0 {
+		text = strings.Join(list, ",")
+	}
+	return fmt.Sprintf("%q", finding.Truncate(text, 300))
+}
 
 // Equal compares values with ==.
 func Equal[T comparable](a, b T) bool { return a == b }
