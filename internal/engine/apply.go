@@ -123,11 +123,11 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return nil
 		}
 		for _, a := range d.Plan.LoadBalancers {
-			r.noteLiveLoadBalancer(a, servingLoadBalancer(d, a))
+			r.recordLiveLoadBalancer(a, servingLoadBalancer(d, a))
 		}
 		r.out.FailedSteps, r.out.RetryAfter = nil, 0
 		start := r.e.now()
-		r.noteAssumedSecrets(d)
+		r.recordAssumedSecrets(d)
 		r.forgetSecrets(d.Plan)
 		err = r.apply(ctx, d.Plan, stack)
 		r.e.recordPhase(stack.ID.Kind, ApplyPhase, start)
@@ -205,8 +205,8 @@ func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	return live
 }
 
-// noteLiveLoadBalancer records in the outcome the load balancer in AWS at an address. It does nothing if lb is nil.
-func (r *execution) noteLiveLoadBalancer(a plan.Address, lb *observed.LoadBalancer) {
+// recordLiveLoadBalancer records in the outcome the load balancer in AWS at an address. It does nothing if lb is nil.
+func (r *execution) recordLiveLoadBalancer(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
 	}
@@ -350,14 +350,14 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 		return f, nil
 	}
 	r.e.Recorder.RecordStep(p.Stack, res, FailedStep{Step: s})
-	r.mem.stepRefusals.noteSuccess(key, r.e.now())
+	r.mem.stepRefusals.recordSuccess(key, r.e.now())
 	r.out.Changed = r.out.Changed || !r.reportedRepeatedSteps[s.ID] // a change that AWS does not persist is not a success
 	if !plan.WritesToKubernetes(s.Do) {
-		r.mem.repeats.noteChange(changeKey(p, s, stack), res.ID, r.e.now())
+		r.mem.repeats.recordChange(changeKey(p, s, stack), res.ID, r.e.now())
 	}
-	r.noteWrittenSecret(s, res, known)
+	r.recordWrittenSecret(s, res, known)
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
-		r.mem.noteClaimed(r.out.Stack)
+		r.mem.recordClaimed(r.out.Stack)
 	}
 	if res.ID == "" {
 		return FailedStep{}, nil
@@ -379,7 +379,7 @@ func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedSte
 	if failure.PostponedFor(f.Err) > 0 || ctx.Err() != nil {
 		return f
 	}
-	return r.mem.stepRefusals.noteRefusal(f.key, f, r.e.now())
+	return r.mem.stepRefusals.recordRefusal(f.key, f, r.e.now())
 }
 
 // phaseOf returns the phase of a step, under which its duration is recorded.

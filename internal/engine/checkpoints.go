@@ -48,13 +48,13 @@ func (e *Engine) firstComparisonDelay(stack model.Stack, digest string) time.Dur
 	return resync.FirstDelay(e.Resync, stack.ID.String())
 }
 
-// noteConverged stores a checkpoint of a desired state that was carried out completely. Otherwise it removes the checkpoint
+// recordConverged stores a checkpoint of a desired state that was carried out completely. Otherwise it removes the checkpoint
 // of the stack. reported reports whether the status was written. found has the findings of the translation: their errors do
 // not prevent a checkpoint, because they last until the objects change. Other errors prevent it, because AWS may accept the
 // refused change later. Held parts prevent it, because a member may lose its right to them without a change of the
 // translation. A stack without a load balancer or accelerator in AWS has no checkpoint, because it would use space in the
 // store.
-func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
+func (e *Engine) recordConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
 	}

@@ -35,7 +35,7 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 			e := &Engine{Checkpoints: registry}
 			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true, LiveLoadBalancers: map[string]LiveLoadBalancer{"lb": {}}}
 			c.edit(&out)
-			e.noteConverged(out, true, c.found, "digest")
+			e.recordConverged(out, true, c.found, "digest")
 			if late := registry.Unchanged(id, "digest"); late != c.late {
 				t.Errorf("comparison is deferred: %t, want %t", late, c.late)
 			}

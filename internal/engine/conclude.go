@@ -22,7 +22,7 @@ func (r *run) reportFailedSteps(lacksFacts bool) {
 		f := &r.out.FailedSteps[i]
 		if f.Called && (f.Class == failure.Gone || f.Class == failure.Conflict) {
 			// The plan was made again with new reads. Out-of-date reads are therefore not the cause.
-			*f = r.mem.stepRefusals.noteRefusal(f.key, *f, r.e.now())
+			*f = r.mem.stepRefusals.recordRefusal(f.key, *f, r.e.now())
 		}
 	}
 	// These failures are resolved: a rule that has replaced another rule is not over capacity, and a load balancer whose

@@ -77,8 +77,8 @@ func (m *memories) release(ids []model.StackID) {
 	}
 }
 
-// noteFirstRun records the time of the first run. Later calls do nothing.
-func (m *memories) noteFirstRun(now time.Time) {
+// recordFirstRun records the time of the first run. Later calls do nothing.
+func (m *memories) recordFirstRun(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.firstRun.IsZero() {
@@ -114,7 +114,7 @@ func (m *memories) importPauses(stack model.Stack, now time.Time) map[string]pla
 func (m *memories) countImport(id model.StackID, s plan.Step, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.imports.NoteImport(id, s, now)
+	m.imports.RecordImport(id, s, now)
 }
 
 // planMemory returns the part of the memory on which a plan depends.

@@ -12,8 +12,8 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	start := time.Unix(1000, 0)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	var all memories
-	all.noteFirstRun(start)
-	all.noteFirstRun(at(5)) // has no effect, because the time of the first run is recorded already
+	all.recordFirstRun(start)
+	all.recordFirstRun(at(5)) // has no effect, because the time of the first run is recorded already
 	a := all.recall(model.StackID{Name: "a"})
 	check := func(s int, want time.Duration) {
 		t.Helper()

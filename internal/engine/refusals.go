@@ -162,15 +162,15 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 		f := c.failedStep.failureOfUncalledStep(step, wait)
 		if known == nil {
 			f.Skipped = true
-			c.noteSkipped(k, step, s.currentRun)
+			c.recordSkipped(k, step, s.currentRun)
 		}
 		return f, true
 	}
 	return FailedStep{}, false
 }
 
-// noteSkipped records a step that is not called because of other steps of its scope.
-func (c *scopeState) noteSkipped(k stepKey, step plan.Step, run int) {
+// recordSkipped records a step that is not called because of other steps of its scope.
+func (c *scopeState) recordSkipped(k stepKey, step plan.Step, run int) {
 	if w := c.skippedSteps[k]; w != nil {
 		w.lastRun = run
 	} else if len(c.skippedSteps) < maxSkipped {
@@ -301,8 +301,8 @@ func (c *scopeState) delayOf(sc scope, k stepKey, repeat bool, run int, now time
 	return 0
 }
 
-// noteRefusal records that AWS refused a step. It returns the failure with its streak and the time until the next call.
-func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedStep {
+// recordRefusal records that AWS refused a step. It returns the failure with its streak and the time until the next call.
+func (s *refusals) recordRefusal(k stepKey, f FailedStep, now time.Time) FailedStep {
 	f.Streak, f.Wait = 1, backOff(f, 1)
 	if now.IsZero() {
 		return f
@@ -323,7 +323,7 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	r.failedStep = f
 	r.failedStep.Step.After = nil
 	if sc, ok := k.failureScope(f); ok {
-		s.noteRefusalInScope(sc, k, r.failedStep, repeat, now)
+		s.recordRefusalInScope(sc, k, r.failedStep, repeat, now)
 		if c := s.scopes[sc]; c != nil && sc.countsAllNamespaces() && c.dueAt.Before(r.dueAt) {
 			// All steps become due at the same time. The order of the plan then decides which step uses free quota.
 			r.dueAt = c.dueAt
@@ -333,8 +333,8 @@ func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedSte
 	return f
 }
 
-// noteRefusalInScope records a refusal in its scope. It closes the scope if sc.closes is set.
-func (s *refusals) noteRefusalInScope(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
+// recordRefusalInScope records a refusal in its scope. It closes the scope if sc.closes is set.
+func (s *refusals) recordRefusalInScope(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
 	c := s.scopes[sc]
 	if c == nil {
 		if len(s.scopes) >= maxScopes {
@@ -378,10 +378,10 @@ func (s *refusals) evictFirstDue() {
 	delete(s.steps, first)
 }
 
-// noteSuccess forgets the refusals that a successful call disproves: those of the step with any content, and those of its
+// recordSuccess forgets the refusals that a successful call disproves: those of the step with any content, and those of its
 // closed scopes. A scope that only limits calls gets tokens back. If the step deletes a resource, the steps that were refused
 // because of a quota for this kind of resource become due now.
-func (s *refusals) noteSuccess(k stepKey, now time.Time) {
+func (s *refusals) recordSuccess(k stepKey, now time.Time) {
 	delete(s.steps, k)
 	// If an existing rule was modified to become the desired rule, the desired rule need not be created any more. A refusal
 	// of its creation is therefore forgotten too.

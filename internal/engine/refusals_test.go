@@ -54,9 +54,9 @@ func (c *stepCaller) run(steps ...func() (stepKey, plan.Step)) []string {
 		}
 		c.calls = append(c.calls, k.content)
 		if class, refused := c.refusedContents[k.content]; refused {
-			c.refusalMemory.noteRefusal(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
+			c.refusalMemory.recordRefusal(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
 		} else {
-			c.refusalMemory.noteSuccess(k, c.now)
+			c.refusalMemory.recordSuccess(k, c.now)
 		}
 	}
 	c.refusalMemory.endRun(c.edited, c.now)
@@ -211,7 +211,7 @@ func TestSkippedStepsReportTheirOwnRefusal(t *testing.T) {
 		name := fmt.Sprint("v", i)
 		steps[name] = stepFunc(deletionStep, "shop", name)
 		k, s := steps[name]()
-		c.refusalMemory.noteRefusal(k, FailedStep{Step: s, Class: failure.Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
+		c.refusalMemory.recordRefusal(k, FailedStep{Step: s, Class: failure.Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
 	}
 	c.refusalMemory.endRun(false, c.now)
 	c.now = c.now.Add(durations.FirstBackOff)
@@ -257,12 +257,12 @@ func TestStepsAtAQuotaAreRetriedAfterADeletion(t *testing.T) {
 		t.Fatalf("held %t, and free before anything is deleted", put)
 	}
 	gone, _ := deletionStep("team", "c")
-	c.refusalMemory.noteSuccess(gone, c.now)
+	c.refusalMemory.recordSuccess(gone, c.now)
 	if !c.refusalMemory.mayUseFreedQuota(held, c.now) {
 		t.Error("a deletion frees nothing")
 	}
 	key, step = b()
-	f := c.refusalMemory.noteRefusal(key, FailedStep{Step: step, Class: failure.Quota, Err: errors.New("refused"), Called: true}, c.now)
+	f := c.refusalMemory.recordRefusal(key, FailedStep{Step: step, Class: failure.Quota, Err: errors.New("refused"), Called: true}, c.now)
 	if c.refusalMemory.mayUseFreedQuota(held, c.now) {
 		t.Error("free although AWS has refused another one since")
 	}
@@ -300,7 +300,7 @@ func TestPendingRefusedStepsAreHeldFromTheStart(t *testing.T) {
 	k := ruleKeys(rule, 80)[0]
 	var m refusals
 	now := time.Unix(1000, 0)
-	m.noteRefusal(k, FailedStep{Class: failure.Invalid, Err: errors.New("refused"), Called: true}, now)
+	m.recordRefusal(k, FailedStep{Class: failure.Invalid, Err: errors.New("refused"), Called: true}, now)
 	if got := m.pendingFailures(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != durations.FirstBackOff-time.Second {
 		t.Errorf("%+v", got)
 	}
@@ -319,7 +319,7 @@ func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	}
 	now := time.Unix(1000, 0)
 	var m refusals
-	m.noteRefusal(stepKeyOf(step("certificate"), stack), FailedStep{Step: step("certificate"), Class: failure.Quota, Err: errors.New("refused"), Called: true}, now)
+	m.recordRefusal(stepKeyOf(step("certificate"), stack), FailedStep{Step: step("certificate"), Class: failure.Quota, Err: errors.New("refused"), Called: true}, now)
 	for run := range 3 {
 		now = now.Add(time.Second)
 		m.beginRun(now)
@@ -328,7 +328,7 @@ func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 		}
 		m.endRun(false, now)
 	}
-	m.noteSuccess(stepKeyOf(step("succeed"), stack), now)
+	m.recordSuccess(stepKeyOf(step("succeed"), stack), now)
 	if got := m.pendingFailures(stack, now); len(got) != 0 {
 		t.Errorf("once it is attached: %+v", got)
 	}

@@ -75,9 +75,9 @@ func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	return out
 }
 
-// noteChange records a change that was carried out, and the ID of the resource that it created (created; "" if none). It
+// recordChange records a change that was carried out, and the ID of the resource that it created (created; "" if none). It
 // records nothing if key is empty or now is zero (no clock).
-func (r *repeats) noteChange(key, created string, now time.Time) {
+func (r *repeats) recordChange(key, created string, now time.Time) {
 	if now.IsZero() || key == "" {
 		return
 	}

@@ -46,7 +46,7 @@ func (u *repeatedStack) simulateRun(edited bool, steps ...plan.Step) (made, repo
 			reported++
 		}
 		if !delayed[s.ID] {
-			u.noteChange(changeKey(d.Plan, s, u.stack), "", u.now)
+			u.recordChange(changeKey(d.Plan, s, u.stack), "", u.now)
 			made++
 		}
 	}
@@ -192,7 +192,7 @@ func TestAlternatingTrafficIsNoRepetition(t *testing.T) {
 			if delayed[s.ID] || reported[s.ID] {
 				t.Errorf("move %d to %s, weight %d: delayed %t, reported %t", n, arn, weight, delayed[s.ID], reported[s.ID])
 			}
-			u.noteChange(changeKey(p, s, u.stack), "", u.now)
+			u.recordChange(changeKey(p, s, u.stack), "", u.now)
 			u.now = u.now.Add(time.Second)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// noteClaimed records that a finalizer was added to an object of the stack. If no object of the stack had a finalizer
+// recordClaimed records that a finalizer was added to an object of the stack. If no object of the stack had a finalizer
 // before, this process has created the stack.
-func (m *memory) noteClaimed(s model.Stack) {
+func (m *memory) recordClaimed(s model.Stack) {
 	if len(s.Leaving) > 0 {
 		return
 	}

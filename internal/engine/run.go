@@ -339,7 +339,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	reserved := []model.StackID{id}
 	defer func() { e.memories.release(reserved) }()
 	start := e.now()
-	e.memories.noteFirstRun(start)
+	e.memories.recordFirstRun(start)
 	mem := e.memories.recall(id)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id, nil)
@@ -364,7 +364,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	e.memories.store(id, mem)
 	defer func() { e.storeMemory(out, mem) }()
 	reported := false
-	defer func() { e.noteConverged(out, reported, found, digest) }()
+	defer func() { e.recordConverged(out, reported, found, digest) }()
 	observed := observation{e: e, out: &out, view: v, mem: &mem, reservedStacks: &reserved}
 	run := run{execution: execution{observation: observed}, wasEdited: edited, editDelay: delay}
 	if edited {

@@ -14,8 +14,8 @@ import (
 type Secrets interface {
 	// SecretHash returns the hash of the client secret of the listener or rule with this ARN; "" if none is known.
 	SecretHash(id model.StackID, arn string) string
-	// NoteSecretHash stores the hash of the client secret of the listener or rule with this ARN.
-	NoteSecretHash(id model.StackID, arn, hash string)
+	// RecordSecretHash stores the hash of the client secret of the listener or rule with this ARN.
+	RecordSecretHash(id model.StackID, arn, hash string)
 	// ForgetSecretHash invalidates a hash before another client secret is written. An empty ARN stands for all listeners and
 	// rules that the run will create. The channel is like that of Checkpoints.Forget.
 	ForgetSecretHash(id model.StackID, arn string) (written <-chan struct{})
@@ -56,13 +56,13 @@ func arnsWithSecret(have observed.Stack) map[string]bool {
 	return out
 }
 
-// noteWrittenSecret stores the hash of the client secret that step s has written to AWS, if any.
-func (r *execution) noteWrittenSecret(s plan.Step, res plan.StepResult, known plan.KnownIDs) {
+// recordWrittenSecret stores the hash of the client secret that step s has written to AWS, if any.
+func (r *execution) recordWrittenSecret(s plan.Step, res plan.StepResult, known plan.KnownIDs) {
 	if r.e.Secrets == nil {
 		return
 	}
 	if arn, hash := writtenSecretHash(s, known, res.ID); hash != "" {
-		r.e.Secrets.NoteSecretHash(r.out.ID, arn, hash)
+		r.e.Secrets.RecordSecretHash(r.out.ID, arn, hash)
 	}
 }
 
@@ -101,14 +101,14 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 	}
 }
 
-// noteAssumedSecrets stores the hashes of client secrets that AWS is assumed to have (plan.Plan.AssumedSecretHashes). If the
+// recordAssumedSecrets stores the hashes of client secrets that AWS is assumed to have (plan.Plan.AssumedSecretHashes). If the
 // plan is empty, it removes the hashes of listeners and rules that do not exist any more.
-func (r *execution) noteAssumedSecrets(d Draft) {
+func (r *execution) recordAssumedSecrets(d Draft) {
 	if r.e.Secrets == nil {
 		return
 	}
 	for _, arn := range slices.Sorted(maps.Keys(d.Plan.AssumedSecretHashes)) {
-		r.e.Secrets.NoteSecretHash(r.out.ID, arn, d.Plan.AssumedSecretHashes[arn])
+		r.e.Secrets.RecordSecretHash(r.out.ID, arn, d.Plan.AssumedSecretHashes[arn])
 	}
 	if d.Plan.Empty() {
 		r.e.Secrets.RetainSecretHashes(r.out.ID, slices.Sorted(maps.Keys(arnsWithSecret(d.Have))))

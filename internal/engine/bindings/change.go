@@ -20,8 +20,8 @@ type Change struct {
 	Items []string
 }
 
-// noteChange passes a change to the Recorder, unless items is empty.
-func (r *Reconciler) noteChange(k ChangeKind, resource string, items []string) {
+// recordChange passes a change to the Recorder, unless items is empty.
+func (r *Reconciler) recordChange(k ChangeKind, resource string, items []string) {
 	if len(items) > 0 {
 		r.Recorder.RecordChange(Change{k, resource, items})
 	}

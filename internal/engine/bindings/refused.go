@@ -74,9 +74,9 @@ func (o *ruleOwner) refusalOf(c bindingplan.SecurityGroupChange, now time.Time) 
 	return nil
 }
 
-// noteRefusedChange records that AWS refused a change. Each further refusal of the same change doubles its back-off. If err
+// recordRefusedChange records that AWS refused a change. Each further refusal of the same change doubles its back-off. If err
 // is nil, it removes the entry of the security group.
-func (o *ruleOwner) noteRefusedChange(c bindingplan.SecurityGroupChange, err error, now time.Time) {
+func (o *ruleOwner) recordRefusedChange(c bindingplan.SecurityGroupChange, err error, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err == nil {

@@ -63,7 +63,7 @@ func (r ruleSyncer) findNodeSecurityGroups(ctx context.Context, list *targets.No
 		return nil, err
 	}
 	g.AddENIs(found, r.ruleOptions())
-	r.sharedRules.noteNodeSecurityGroups(list.Selector(), g)
+	r.sharedRules.recordNodeSecurityGroups(list.Selector(), g)
 	return g, nil
 }
 

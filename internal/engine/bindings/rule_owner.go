@@ -73,8 +73,8 @@ func (o *ruleOwner) nodeSecurityGroupsOf(selector string) *bindingplan.NodeSecur
 // write any number of different selectors.
 const maxSelectors = 32
 
-// noteNodeSecurityGroups stores the security groups of the nodes that a selector matches.
-func (o *ruleOwner) noteNodeSecurityGroups(selector string, g *bindingplan.NodeSecurityGroups) {
+// recordNodeSecurityGroups stores the security groups of the nodes that a selector matches.
+func (o *ruleOwner) recordNodeSecurityGroups(selector string, g *bindingplan.NodeSecurityGroups) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.nodeSecurityGroups) >= maxSelectors && o.nodeSecurityGroups[selector] == nil {
@@ -181,9 +181,9 @@ func (o *ruleOwner) hasHadRules(key Key) bool {
 	return o.byBinding[key].hasHadRules
 }
 
-// noteFound records security groups that have rules from security groups of the controller, with these sources.
+// recordFoundSecurityGroups records security groups that have rules from security groups of the controller, with these sources.
 // The next run of a binding compares them with AWS.
-func (o *ruleOwner) noteFound(key Key, found map[string][]string) {
+func (o *ruleOwner) recordFoundSecurityGroups(key Key, found map[string][]string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	groups := map[string]bool{}
@@ -269,8 +269,8 @@ func (o *ruleOwner) pendingSecurityGroupsOf(key Key, again bool) pendingSecurity
 	return d
 }
 
-// noteSynced records that a run of a binding has compared a security group with AWS, and that it has the desired rules.
-func (o *ruleOwner) noteSynced(key Key, group string) {
+// recordSynced records that a run of a binding has compared a security group with AWS, and that it has the desired rules.
+func (o *ruleOwner) recordSynced(key Key, group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.uncomparedSecurityGroups, group)
@@ -281,8 +281,8 @@ func (o *ruleOwner) noteSynced(key Key, group string) {
 	}
 }
 
-// noteAllSynced records that a run of a binding has compared all security groups with AWS.
-func (o *ruleOwner) noteAllSynced(key Key) {
+// recordAllSynced records that a run of a binding has compared all security groups with AWS.
+func (o *ruleOwner) recordAllSynced(key Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if x, ok := o.byBinding[key]; ok {
@@ -291,9 +291,9 @@ func (o *ruleOwner) noteAllSynced(key Key) {
 	}
 }
 
-// noteUncompared records that a security group must still be compared with AWS. The next run of any binding that changes
+// recordUncompared records that a security group must still be compared with AWS. The next run of any binding that changes
 // rules compares it.
-func (o *ruleOwner) noteUncompared(group string) {
+func (o *ruleOwner) recordUncompared(group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.uncomparedSecurityGroups[group] = true

@@ -108,7 +108,7 @@ func (p ruleRun) findSecurityGroupsOfEarlierProcess(ctx context.Context, b *elbv
 	if err != nil {
 		return fmt.Errorf("find the security groups with rules of the binding: %w", err)
 	}
-	p.r.sharedRules.noteFound(p.key, found)
+	p.r.sharedRules.recordFoundSecurityGroups(p.key, found)
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (r ruleSyncer) syncPendingSecurityGroups(ctx context.Context, key Key, age 
 		if err != nil {
 			return all, err
 		}
-		r.sharedRules.noteAllSynced(key)
+		r.sharedRules.recordAllSynced(key)
 		s = all
 	}
 	var errs []error
@@ -211,7 +211,7 @@ func (r ruleSyncer) syncEachSecurityGroup(ctx context.Context, key Key, groups [
 		changed, wasRead, err := r.syncSecurityGroup(ctx, key, g, age, wait)
 		s.changed = s.changed || changed
 		if err != nil || !wasRead {
-			r.sharedRules.noteUncompared(g)
+			r.sharedRules.recordUncompared(g)
 			s.incomplete = true
 		}
 		if !wasRead {
@@ -251,7 +251,7 @@ func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string
 		changed = changed || again
 	}
 	if err == nil {
-		r.sharedRules.noteSynced(key, group)
+		r.sharedRules.recordSynced(key, group)
 	}
 	return changed, wasRead, err
 }
@@ -274,7 +274,7 @@ func (r ruleSyncer) changeToDesiredRules(ctx context.Context, group string, age 
 			changed, err = r.changeSecurityGroup(ctx, c)
 		}
 		if err == nil || ctx.Err() == nil && r.isRefusal(err) {
-			r.sharedRules.noteRefusedChange(c, err, r.Clock.Now())
+			r.sharedRules.recordRefusedChange(c, err, r.Clock.Now())
 		}
 	}
 	return changed, true, err

@@ -67,8 +67,8 @@ func (p *groupChange) send(ctx context.Context, authorize, revoke []model.Ingres
 		return fmt.Errorf("change rules of security group %s: %w", p.group, err)
 	}
 	p.changed = true
-	p.noteChange(RulesAuthorized, p.group, textsOf(authorize, model.IngressRule.String))
-	p.noteChange(RulesRevoked, p.group, textsOf(revoke, model.IngressRule.String))
+	p.recordChange(RulesAuthorized, p.group, textsOf(authorize, model.IngressRule.String))
+	p.recordChange(RulesRevoked, p.group, textsOf(revoke, model.IngressRule.String))
 	return nil
 }
 

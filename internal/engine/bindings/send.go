@@ -48,7 +48,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 		case err == nil:
 			p.markChanged()
 			p.r.memory.note(p.key, noteDeregistered(f.CompletedBinding, chunk))
-			p.r.noteChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
+			p.r.recordChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
 			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
 			p.removeFromRecord(ctx, f, chunk)
 		case failure.PostponedFor(err) > 0:
@@ -130,7 +130,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.out.RegisteredCount += len(chunk)
 			p.out.RegisteredAt = p.r.Clock.Now()
 			p.r.memory.note(p.key, noteRegistered(f.CompletedBinding, chunk))
-			p.r.noteChange(TargetsRegistered, arn, textsOf(chunk, targets.Endpoint.Identity))
+			p.r.recordChange(TargetsRegistered, arn, textsOf(chunk, targets.Endpoint.Identity))
 			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.Endpoint.Identity))
 			continue
 		}

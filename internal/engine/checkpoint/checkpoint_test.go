@@ -158,8 +158,8 @@ func TestSecretHashesAreStoredWithCheckpoints(t *testing.T) {
 	before.Begin("")
 	before.Note(web, "w")
 	for _, arn := range []string{"a", "b", "c"} {
-		before.NoteSecretHash(web, arn, "mark-"+arn)
-		before.NoteSecretHash(group, arn, "other-"+arn)
+		before.RecordSecretHash(web, arn, "mark-"+arn)
+		before.RecordSecretHash(group, arn, "other-"+arn)
 	}
 	before.RetainSecretHashes(web, []string{"a", "c"})
 	text, changed := textOf(before)
@@ -167,7 +167,7 @@ func TestSecretHashesAreStoredWithCheckpoints(t *testing.T) {
 		t.Fatalf("%v %q", changed, text)
 	}
 	checkSavedText(t, before, text)
-	before.NoteSecretHash(web, "a", "mark-a")
+	before.RecordSecretHash(web, "a", "mark-a")
 	before.RetainSecretHashes(web, []string{"a", "c", "d"})
 	if _, changed := textOf(before); changed {
 		t.Error("what was known already is a change")
@@ -277,7 +277,7 @@ func TestForgetWaitsWhileStoredCheckpointsAreUnavailable(t *testing.T) {
 func TestForgetSecretHash(t *testing.T) {
 	web := stackIDs(1)[0]
 	notBegun := New()
-	notBegun.NoteSecretHash(web, "a", "one")
+	notBegun.RecordSecretHash(web, "a", "one")
 	if notBegun.ForgetSecretHash(web, "a") != nil {
 		t.Error("a write is waited for where nothing is stored")
 	}
@@ -286,8 +286,8 @@ func TestForgetSecretHash(t *testing.T) {
 	if b.ForgetSecretHash(web, "a") != nil || b.SecretHash(web, "a") != "" {
 		t.Error("a secret that is not known is forgotten")
 	}
-	b.NoteSecretHash(web, "a", "one")
-	b.NoteSecretHash(web, "b", "one")
+	b.RecordSecretHash(web, "a", "one")
+	b.RecordSecretHash(web, "b", "one")
 	first, second := b.ForgetSecretHash(web, "a"), b.ForgetSecretHash(web, "b")
 	if first == nil || first != second || len(b.WriteRequests()) != 1 {
 		t.Error("two secrets do not wait for one write")

@@ -62,12 +62,12 @@ func (b *Registry) begin(stored string) (stacks, leftOut int) {
 	b.hasUnsavedChanges = false
 	b.stackDigests, b.secretHashes, leftOut = parseText(stored)
 	b.storedStacks, b.storeUnavailable = map[model.StackID]bool{}, leftOut > 0
-	b.noteStored()
+	b.addStoredStacks()
 	return len(b.stackDigests), leftOut
 }
 
-// noteStored adds all stacks that have a checkpoint to storedStacks.
-func (b *Registry) noteStored() {
+// addStoredStacks adds all stacks that have a checkpoint to storedStacks.
+func (b *Registry) addStoredStacks() {
 	for id := range b.stackDigests {
 		b.storedStacks[id] = true
 	}
@@ -144,14 +144,14 @@ func (b *Registry) SecretHash(id model.StackID, arn string) string {
 	return b.secretHashes[id][newSecretsKey]
 }
 
-// NoteSecretHash records the hash of the client secret that the listener or rule with this ARN has in AWS.
-func (b *Registry) NoteSecretHash(id model.StackID, arn, secretHash string) {
+// RecordSecretHash records the hash of the client secret that the listener or rule with this ARN has in AWS.
+func (b *Registry) RecordSecretHash(id model.StackID, arn, secretHash string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.noteSecretHash(id, Digest(arn), secretHash)
+	b.recordSecretHash(id, Digest(arn), secretHash)
 }
 
-func (b *Registry) noteSecretHash(id model.StackID, key, secretHash string) {
+func (b *Registry) recordSecretHash(id model.StackID, key, secretHash string) {
 	if b.secretHashes[id] == nil {
 		b.secretHashes[id] = map[string]string{}
 	}
@@ -180,7 +180,7 @@ func (b *Registry) ForgetSecretHash(id model.StackID, arn string) (written <-cha
 	if secretHash := b.secretHashes[id][key]; secretHash == unknownSecretHash || secretHash == "" && key != newSecretsKey {
 		return nil
 	}
-	b.noteSecretHash(id, key, unknownSecretHash)
+	b.recordSecretHash(id, key, unknownSecretHash)
 	return b.requestAwaitedWrite()
 }
 
@@ -238,7 +238,7 @@ func (b *Registry) Save(write func(text string) error) error {
 		return nil
 	}
 	text := b.text()
-	b.noteStored()
+	b.addStoredStacks()
 	b.mu.Unlock()
 	err := write(text)
 	b.mu.Lock()

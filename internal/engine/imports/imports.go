@@ -140,8 +140,8 @@ func (y namespaceImports) sharesYearlyImports(now time.Time) bool {
 	return now.Sub(y.lastUsed) < week || y.userImports.countAt(now) >= 0.5
 }
 
-// noteUse records that an object of the owner's user namespace uses a Secret now.
-func (m *Budgets) noteUse(owner importOwner, now time.Time) {
+// recordSecretUse records that an object of the owner's user namespace uses a Secret now.
+func (m *Budgets) recordSecretUse(owner importOwner, now time.Time) {
 	y, known := m.importsByNamespace[owner.userNamespace]
 	if !known {
 		m.removeUnneededEntries(now)
@@ -163,7 +163,7 @@ func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan
 			continue
 		}
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
-		m.noteUse(owner, now)
+		m.recordSecretUse(owner, now)
 		share := m.shareExhaustedFor(owner, now)
 		pause := plan.ImportPause{UsualDuration: share, DurationIfExpiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
@@ -185,8 +185,8 @@ func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan
 	return out
 }
 
-// NoteImport counts step s in the budgets if it imported a certificate. It ignores all other steps.
-func (m *Budgets) NoteImport(id model.StackID, s plan.Step, now time.Time) {
+// RecordImport counts step s in the budgets if it imported a certificate. It ignores all other steps.
+func (m *Budgets) RecordImport(id model.StackID, s plan.Step, now time.Time) {
 	do, ok := s.Do.(plan.ImportCertificate)
 	if !ok || now.IsZero() {
 		return

@@ -27,7 +27,7 @@ func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 	if len(m.ImportPauses(stack, now)) > 0 {
 		return false
 	}
-	m.NoteImport(stack.ID, step, now)
+	m.RecordImport(stack.ID, step, now)
 	return true
 }
 
@@ -37,7 +37,7 @@ func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	if m.ImportPauses(stack, now)["imported/"+secret].DurationIfExpiring > 0 {
 		return false
 	}
-	m.NoteImport(stack.ID, step, now)
+	m.RecordImport(stack.ID, step, now)
 	return true
 }
 

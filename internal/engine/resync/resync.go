@@ -121,7 +121,7 @@ func (x *State) BeginRun(stack model.Stack, desired string, again bool, period t
 	x.desiredDigest = desired
 	if changed {
 		x.lastRunDone, x.lookups = false, 0
-		x.noteEdit(now)
+		x.recordEdit(now)
 	}
 	return changed, delay
 }
@@ -178,8 +178,8 @@ func (x *State) EndRun(done bool, now time.Time) time.Duration {
 // all of them are carried out immediately.
 var editBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.ShortWait, LongestDelay: durations.MissingWait, StreakTimeout: durations.Requeue}
 
-// noteEdit records a change of the desired state that is carried out now.
-func (x *State) noteEdit(now time.Time) {
+// recordEdit records a change of the desired state that is carried out now.
+func (x *State) recordEdit(now time.Time) {
 	if x.edits.LastWrite.IsZero() || editBackOff.HasEnded(x.edits, now) {
 		x.edits = repeat.Streak{LastWrite: now}
 		return
