@@ -67,16 +67,16 @@ func (c *Accelerators) owns(tags map[string]string) bool {
 	return naming.IsAcceleratorOfCluster(c.Config.Cluster, c.Config.Region, tags)
 }
 
-// noteOutsideChange records a change of an accelerator that the controller did not make, for the stacks of the cluster that
+// recordOutsideChange records a change of an accelerator that the controller did not make, for the stacks of the cluster that
 // own the accelerator or endpoint groups in it. tags are the tags of the accelerator; kind and id name the changed resource.
-func (c *Accelerators) noteOutsideChange(tags map[string]string, kind plan.ResourceKind, id string) {
-	c.noteChangeForOwner(tags, kind, id)
-	c.noteChangeForGuest(tags, kind, id)
+func (c *Accelerators) recordOutsideChange(tags map[string]string, kind plan.ResourceKind, id string) {
+	c.recordChangeForOwner(tags, kind, id)
+	c.recordChangeForGuest(tags, kind, id)
 }
 
-// noteChangeForOwner records a change of an accelerator for the stack that owns the accelerator. It does nothing if that
+// recordChangeForOwner records a change of an accelerator for the stack that owns the accelerator. It does nothing if that
 // stack is in another cluster.
-func (c *Accelerators) noteChangeForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
+func (c *Accelerators) recordChangeForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
 	if c.owns(tags) {
 		c.inv.WithWriteLock(func() { c.inv.OutsideChanges.Record(tags, kind, id) })
 	}

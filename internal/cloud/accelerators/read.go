@@ -79,7 +79,7 @@ func (c reader) readList(ctx context.Context) error {
 		c.listedAt = start
 	})
 	for _, a := range slices.Concat(changed, gone) {
-		c.noteOutsideChange(a.Tags, plan.Accelerator, a.ARN)
+		c.recordOutsideChange(a.Tags, plan.Accelerator, a.ARN)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (c reader) readTags(ctx context.Context, arn string) error {
 		e.seen.Tags, e.tagsAt = tags, start
 	})
 	if previous != nil {
-		c.noteOutsideChange(previous, plan.Accelerator, arn)
+		c.recordOutsideChange(previous, plan.Accelerator, arn)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (c reader) forgetAccelerator(arn string) {
 		}
 	})
 	if tags != nil {
-		c.noteOutsideChange(tags, plan.Accelerator, arn)
+		c.recordOutsideChange(tags, plan.Accelerator, arn)
 	}
 }
 
@@ -215,10 +215,10 @@ func (c reader) readParts(ctx context.Context, arn string) error {
 	}
 	guests := naming.GuestsInTags(tags)
 	for _, k := range changedKinds(previous, list, func(region string) bool { return guests[region] == "" }) {
-		c.noteChangeForOwner(tags, k, arn)
+		c.recordChangeForOwner(tags, k, arn)
 	}
 	for _, k := range changedKinds(previous, list, func(region string) bool { return region == c.Config.Region }) {
-		c.noteChangeForGuest(tags, k, arn)
+		c.recordChangeForGuest(tags, k, arn)
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ func (c *Accelerators) ownsParts(tags map[string]string) bool {
 	return isGuest || c.owns(tags)
 }
 
-// noteChangeForGuest records an outside change of an accelerator for its guest in the region of the cluster. It does nothing
+// recordChangeForGuest records an outside change of an accelerator for its guest in the region of the cluster. It does nothing
 // if the tags name no guest of this cluster. kind and id identify the changed resource.
-func (c *Accelerators) noteChangeForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
+func (c *Accelerators) recordChangeForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
 	if guest, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags); ok {
 		c.inv.WithWriteLock(func() {
 			c.inv.OutsideChanges.Record(naming.AcceleratorTrackingTags(c.Config.Cluster, c.Config.Region, guest), kind, id)

@@ -65,7 +65,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 		return plan.StepResult{}, err
 	}
 	if !seen {
-		w.targets.NoteNewTargetGroup(made.ARN, start)
+		w.targets.RecordNewTargetGroup(made.ARN, start)
 	}
 	now := w.Config.Clock.Now()
 	made.Tags = a.Tags

@@ -123,7 +123,7 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 		return plan.StepResult{}, fmt.Errorf("%s: %w", what, err)
 	}
 	w.ARN, w.Domains, w.ImportedIdentity, w.writtenAt = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.Config.Clock.Now()
-	c.noteWrite(w)
+	c.recordWrite(w)
 	return plan.StepResult{ID: w.ARN}, nil
 }
 
@@ -175,8 +175,8 @@ func ownerOfStack(tag string) string {
 	return owner
 }
 
-// noteWrite records an import or a deletion, and applies it to the cached certificates of the cluster.
-func (c *Certificates) noteWrite(w certificateWrite) {
+// recordWrite records an import or a deletion, and applies it to the cached certificates of the cluster.
+func (c *Certificates) recordWrite(w certificateWrite) {
 	c.WithLock(func() {
 		c.certs.recentWrites[w.ARN] = w
 		c.certs.ownCertificates = c.certs.withRecentWrites(slices.Clone(c.certs.ownCertificates), c.Config.Clock.Now())

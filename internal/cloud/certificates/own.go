@@ -221,7 +221,7 @@ func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCerti
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
 	c.forgetLists()
-	c.noteWrite(certificateWrite{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, writtenAt: c.Config.Clock.Now()})
+	c.recordWrite(certificateWrite{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, writtenAt: c.Config.Clock.Now()})
 	c.validations.Forget(model.AskValidation{ARN: a.ARN}.Key())
 	return nil
 }

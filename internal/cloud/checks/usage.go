@@ -82,8 +82,8 @@ func (u *usageCounter) readLimits(ctx context.Context) error {
 	return nil
 }
 
-// noteUsage records that a resource uses n of a quota, if AWS returned the value of the quota.
-func (u *usageCounter) noteUsage(quota, resource string, n int) {
+// recordUsage records that a resource uses n of a quota, if AWS returned the value of the quota.
+func (u *usageCounter) recordUsage(quota, resource string, n int) {
 	if limit, ok := u.limits[quota]; ok {
 		u.keepHighest(Usage{Name: quota, Resource: resource, Used: n, Limit: limit})
 	}
@@ -111,9 +111,9 @@ func (u *usageCounter) countResources(ctx context.Context, all cloud.Resources) 
 	}
 	balancers := slices.DeleteFunc(slices.Clone(all.LoadBalancers), func(lb observed.LoadBalancer) bool { return !u.checker.cloud.Owns(lb.Tags) })
 	groups := slices.DeleteFunc(slices.Clone(all.TargetGroups), func(g observed.TargetGroup) bool { return !u.checker.cloud.Owns(g.Tags) })
-	u.noteUsage("application-load-balancers", "", count[model.Application.String()])
-	u.noteUsage("network-load-balancers", "", count[model.Network.String()])
-	u.noteUsage("target-groups", "", len(all.TargetGroups))
+	u.recordUsage("application-load-balancers", "", count[model.Application.String()])
+	u.recordUsage("network-load-balancers", "", count[model.Network.String()])
+	u.recordUsage("target-groups", "", len(all.TargetGroups))
 	slices.SortFunc(balancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
 	slices.SortFunc(groups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
 	targets, err := u.countTargetGroups(ctx, groups)
@@ -143,7 +143,7 @@ func (u *usageCounter) countTargetGroups(ctx context.Context, groups []observed.
 			return nil, err
 		}
 		n := len(out.TargetHealthDescriptions)
-		u.noteUsage("targets-per-target-group", g.Name, n)
+		u.recordUsage("targets-per-target-group", g.Name, n)
 		for _, lb := range g.LoadBalancers {
 			perLoadBalancer[lb] += n
 		}
@@ -164,8 +164,8 @@ func (u *usageCounter) countLoadBalancers(ctx context.Context, balancers []obser
 		if lb.Type == model.Network.String() {
 			kind = "network-load-balancer"
 		}
-		u.noteUsage("targets-per-"+kind, lb.Name, targets[lb.ARN])
-		u.noteUsage("target-groups-per-"+kind, lb.Name, inUse[lb.ARN])
+		u.recordUsage("targets-per-"+kind, lb.Name, targets[lb.ARN])
+		u.recordUsage("target-groups-per-"+kind, lb.Name, inUse[lb.ARN])
 		if u.calls >= maxUsageCalls/2 {
 			u.notRead++
 			continue
@@ -206,9 +206,9 @@ func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalan
 			}
 		}
 	}
-	u.noteUsage("listeners-per-"+kind, lb.Name, len(all))
-	u.noteUsage("rules-per-"+kind, lb.Name, rules)
-	u.noteUsage("certificates-per-"+kind, lb.Name, certificates)
+	u.recordUsage("listeners-per-"+kind, lb.Name, len(all))
+	u.recordUsage("rules-per-"+kind, lb.Name, rules)
+	u.recordUsage("certificates-per-"+kind, lb.Name, certificates)
 	return nil
 }
 

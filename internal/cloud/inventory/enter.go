@@ -37,7 +37,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]*LoadBalancer, requested 
 	for arn := range requested {
 		e := v.LoadBalancers.Get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.MadeAt) > durations.SettleWindow && !e.ReadAt.After(start) {
-			v.OutsideChanges.noteDeleted(e.Seen.Tags, plan.LoadBalancer, arn)
+			v.OutsideChanges.recordDeleted(e.Seen.Tags, plan.LoadBalancer, arn)
 			v.DropLoadBalancer(arn)
 		}
 	}
@@ -64,7 +64,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]*TargetGroup, requested it
 	for arn := range requested {
 		e := v.TargetGroups.Get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.MadeAt) > durations.SettleWindow && !e.ReadAt.After(start) {
-			v.OutsideChanges.noteDeleted(e.Seen.Tags, plan.TargetGroup, arn)
+			v.OutsideChanges.recordDeleted(e.Seen.Tags, plan.TargetGroup, arn)
 			v.TargetGroups.Drop(arn)
 		}
 	}
@@ -100,7 +100,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	for id := range requested {
 		e := v.SecurityGroups.Get(id)
 		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.MadeAt) > durations.SettleWindow && !e.ReadAt.After(start) {
-			v.OutsideChanges.noteDeleted(e.Seen.Tags, plan.SecurityGroup, id)
+			v.OutsideChanges.recordDeleted(e.Seen.Tags, plan.SecurityGroup, id)
 			v.SecurityGroups.Drop(id)
 		}
 	}

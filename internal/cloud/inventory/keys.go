@@ -84,7 +84,7 @@ func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []
 	case tagsAt.IsZero():
 		keys = append(keys, Key{UntaggedKey, ""})
 	default:
-		v.noteTagsDueAt(v.tagsDueAt(tagsAt, arn))
+		v.bringForwardTagsDue(v.tagsDueAt(tagsAt, arn))
 	}
 	return slices.Clip(keys)
 }
@@ -94,8 +94,8 @@ func (v *keys) tagsDueAt(at time.Time, arn string) time.Time {
 	return at.Add(v.refresh + sdk.FreshDuration(v.refresh, arn))
 }
 
-// noteTagsDueAt sets NextTagsDueAt to the time at, if that is earlier.
-func (v *keys) noteTagsDueAt(at time.Time) {
+// bringForwardTagsDue sets NextTagsDueAt to the time at, if that is earlier.
+func (v *keys) bringForwardTagsDue(at time.Time) {
 	if v.NextTagsDueAt.IsZero() || at.Before(v.NextTagsDueAt) {
 		v.NextTagsDueAt = at
 	}
@@ -110,7 +110,7 @@ func (v *Inventory) StaleTags(now time.Time) (out []string) {
 			return
 		}
 		until := v.tagsDueAt(at, arn)
-		v.noteTagsDueAt(until)
+		v.bringForwardTagsDue(until)
 		if !now.Before(until) {
 			out = append(out, arn)
 		}

@@ -49,8 +49,8 @@ func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, 
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id})
 }
 
-// noteDeleted records that another process or user has deleted a resource with the given tags.
-func (v *outsideChanges) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
+// recordDeleted records that another process or user has deleted a resource with the given tags.
+func (v *outsideChanges) recordDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id, DeletedResource: resourceIDFromTags(tags)})
 }
 
@@ -206,7 +206,7 @@ func (v *outsideChanges) CompareTags(kind plan.ResourceKind, arn string, previou
 	switch {
 	case at.IsZero() || !cache.IsSettled(now, writes...) || maps.Equal(previous, tags):
 	case !exists:
-		v.noteDeleted(previous, kind, arn)
+		v.recordDeleted(previous, kind, arn)
 	default:
 		v.Record(previous, kind, arn)
 	}

@@ -68,13 +68,13 @@ func (c *manyCallers) makeUntilAccepted(call TargetCall) {
 		time.Sleep(30 * time.Millisecond)
 		p.report(Unanswered)
 		if !fails {
-			c.noteAnswer(call.key(), false)
+			c.recordAnswer(call.key(), false)
 			c.mu.Lock()
 			c.calls++
 			c.mu.Unlock()
 			return
 		}
-		c.noteAnswer(call.key(), true)
+		c.recordAnswer(call.key(), true)
 		c.mu.Lock()
 		c.unsent[call.key()] = call
 		c.mu.Unlock()
@@ -163,7 +163,7 @@ func TestAThrottledCallKeepsItsDeadline(t *testing.T) {
 		if _, err := s.reserveToken(call); err != nil {
 			t.Fatal(err)
 		}
-		s.noteAnswer(call.key(), again)
+		s.recordAnswer(call.key(), again)
 		s.now = s.now.Add(20 * time.Second)
 		s.drainBucket("shop")
 		if _, err := s.reserveToken(call); err == nil {

@@ -117,9 +117,9 @@ func (s *Schedule) markActive(tenant queueKey, at time.Time) {
 	}
 }
 
-// noteAnswer records that a call was answered. again reports whether the call will be made again; it then keeps its
+// recordAnswer records that a call was answered. again reports whether the call will be made again; it then keeps its
 // deadline.
-func (s *Schedule) noteAnswer(key callKey, again bool) {
+func (s *Schedule) recordAnswer(key callKey, again bool) {
 	s.Limiter.mu.Lock()
 	defer s.Limiter.mu.Unlock()
 	w, ok := s.waiting[key]
@@ -152,7 +152,7 @@ func (a Admission) WithPermit(ctx context.Context) context.Context { return with
 // End must be called after the call. again reports whether the call will be made again.
 func (a Admission) End(again bool) {
 	a.permit.report(Unanswered)
-	a.schedule.noteAnswer(a.key, again)
+	a.schedule.recordAnswer(a.key, again)
 }
 
 // waitTime returns how long it takes until bucket b admits call w, if no call with an earlier deadline is requested

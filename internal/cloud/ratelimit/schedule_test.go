@@ -36,7 +36,7 @@ func (t *testSchedule) reserve(operation, tenant, group string) time.Duration {
 	if errors.As(err, &put) {
 		return put.RetryAfter()
 	}
-	t.noteAnswer(callKey{operation, group}, false)
+	t.recordAnswer(callKey{operation, group}, false)
 	return 0
 }
 

@@ -113,7 +113,7 @@ func (c *Client) ReadOptionalPart(ctx context.Context, key string, read func() e
 	if err := c.EarlierFailure(key); err != nil {
 		return err
 	}
-	return c.noteFault(ctx, key, read())
+	return c.recordFault(ctx, key, read())
 }
 
 // EarlierFailure returns the error of a read that failed and must not be repeated yet, or nil if there is none.
@@ -135,10 +135,10 @@ var unreportedTimes = map[failure.Class]time.Duration{
 	failure.NotReady:  durations.JustCreatedAge,
 }
 
-// noteFault returns a faultError for the error of an optional read, and records the failure. If the read succeeded, it
+// recordFault returns a faultError for the error of an optional read, and records the failure. If the read succeeded, it
 // removes an earlier failure. It returns errors that are not faults unchanged, such as a postponed call or a resource that
 // does not exist.
-func (c *Client) noteFault(ctx context.Context, key string, err error) error {
+func (c *Client) recordFault(ctx context.Context, key string, err error) error {
 	if err == nil || IsGone(err) || FaultOf(err) != nil {
 		if err == nil {
 			c.failedReads.WithLock(func() { delete(c.failedReads.byKey, key) })

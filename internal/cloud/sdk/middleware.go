@@ -68,7 +68,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		if err := call.Attempt(ctx); err != nil {
 			return out, meta, err
 		}
-		start, answered := c.Clock.Now(), c.deadlines.noteAttempt(ctx)
+		start, answered := c.Clock.Now(), c.deadlines.recordAttempt(ctx)
 		err = c.deadlines.boundAttempt(ctx, service, operation, func(ctx context.Context) error {
 			out, meta, err = next.HandleFinalize(ctx, in)
 			return err

@@ -28,10 +28,10 @@ func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Co
 	return context.WithValue(ctx, pendingCallKey{}, u), func() { d.WithLock(func() { delete(d.pending, u) }) }
 }
 
-// noteAttempt records that an attempt of the call begins. The caller must call answered with the result of the attempt.
+// recordAttempt records that an attempt of the call begins. The caller must call answered with the result of the attempt.
 // After a timeout or an internal failure of AWS (status 500 and above), the call still counts as unanswered, because another
 // attempt follows. Any other answer ends the wait, even if AWS refuses the call.
-func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
+func (d *deadlines) recordAttempt(ctx context.Context) (answered func(error)) {
 	u, ok := ctx.Value(pendingCallKey{}).(*pendingCall)
 	if !ok {
 		return func(error) {}

@@ -25,9 +25,9 @@ type ownWrite struct {
 	writtenAt time.Time
 }
 
-// noteOwnWrite records targets that this process has just registered or deregistered, and updates the cached targets of the
+// recordOwnWrite records targets that this process has just registered or deregistered, and updates the cached targets of the
 // target group.
-func (t TargetGroups) noteOwnWrite(arn string, list []*observed.Target) {
+func (t TargetGroups) recordOwnWrite(arn string, list []*observed.Target) {
 	key, now := t.key(arn), t.Config.Clock.Now()
 	t.WithLock(func() {
 		w := t.recentWrites[key]

@@ -53,7 +53,7 @@ func (t TargetGroups) Register(ctx context.Context, arn string, priority binding
 			State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress),
 		})
 	}
-	t.noteOwnWrite(arn, registered)
+	t.recordOwnWrite(arn, registered)
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (t TargetGroups) Deregister(ctx context.Context, arn string, priority bindi
 		n.Description = ""
 		leaving = append(leaving, &n)
 	}
-	t.noteOwnWrite(arn, leaving)
+	t.recordOwnWrite(arn, leaving)
 	return nil
 }
 
@@ -98,9 +98,9 @@ func (t TargetGroups) forgetAfterFailure(arn string, err error) error {
 	return err
 }
 
-// NoteNewTargetGroup records that this process has just created a target group, which has no targets. The first registration
+// RecordNewTargetGroup records that this process has just created a target group, which has no targets. The first registration
 // then needs no read. at is when the creation began.
-func (t *Targets) NoteNewTargetGroup(arn string, at time.Time) {
+func (t *Targets) RecordNewTargetGroup(arn string, at time.Time) {
 	key := t.OwnTargetGroups().key(arn)
 	t.WithLock(func() {
 		if _, known := t.health[key]; !known {
