@@ -82,8 +82,8 @@ func ClassKinds() []cluster.Kind {
 	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService, cluster.KindIngress, cluster.KindIngressClass}, gatewayKinds()...)
 }
 
-// NoteRootChange implements queue.Changes.
-func (s *classReconciler) NoteRootChange(_, _ cluster.Object) {}
+// RecordRootChange implements queue.Changes.
+func (s *classReconciler) RecordRootChange(_, _ cluster.Object) {}
 
 // Ignores implements queue.Changes.
 func (s *classReconciler) Ignores(_, _ cluster.Object) bool { return false }

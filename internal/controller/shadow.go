@@ -82,7 +82,7 @@ func (l shadowStackReconciler) Reconcile(ctx context.Context, id model.StackID) 
 	key := shadowKey{string(id.Kind), id.String()}
 	d, err := s.engine.Draft(ctx, id)
 	if err != nil {
-		return queue.NextRun{}, s.noteFailure(ctx, key, err)
+		return queue.NextRun{}, s.recordFailure(ctx, key, err)
 	}
 	s.metrics.findings.set(id, d.Findings)
 	item := ShadowItem{Findings: len(d.Findings)}
@@ -94,7 +94,7 @@ func (l shadowStackReconciler) Reconcile(ctx context.Context, id model.StackID) 
 		l.triggers.Forget(id)
 		return queue.NextRun{}, nil
 	}
-	s.notePlan(ctx, key, item)
+	s.recordPlan(ctx, key, item)
 	return queue.NextRun{After: durations.LongInterval, Idle: true}, nil
 }
 
@@ -120,7 +120,7 @@ func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) 
 	d, ok, err := s.bindings.Draft(ctx, k)
 	switch {
 	case err != nil:
-		return queue.NextRun{}, s.noteFailure(ctx, key, err)
+		return queue.NextRun{}, s.recordFailure(ctx, key, err)
 	case !ok:
 		s.forget(key)
 		s.metrics.findings.set(k, nil)
@@ -129,13 +129,13 @@ func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) 
 	}
 	s.metrics.findings.set(k, d.Findings())
 	if d.ReadError != nil {
-		return queue.NextRun{}, s.noteFailure(ctx, key, d.ReadError)
+		return queue.NextRun{}, s.recordFailure(ctx, key, d.ReadError)
 	}
 	item := ShadowItem{Findings: len(d.Findings())}
 	for _, i := range d.AWSItems() {
 		item.addStep(shadowRuleStep(i))
 	}
-	s.notePlan(ctx, key, item)
+	s.recordPlan(ctx, key, item)
 	return queue.NextRun{After: durations.LongInterval, Idle: true}, nil
 }
 
@@ -144,7 +144,7 @@ func (s *Shadow) PlanRules(ctx context.Context) error {
 	key := shadowKey{shadowRulesKind, ""}
 	changes, err := s.bindings.DraftRules(ctx)
 	if err != nil {
-		return s.noteFailure(ctx, key, err)
+		return s.recordFailure(ctx, key, err)
 	}
 	item := ShadowItem{}
 	for _, c := range changes {
@@ -152,7 +152,7 @@ func (s *Shadow) PlanRules(ctx context.Context) error {
 			item.addStep(shadowRuleStep(i))
 		}
 	}
-	s.notePlan(ctx, key, item)
+	s.recordPlan(ctx, key, item)
 	return nil
 }
 
@@ -163,18 +163,18 @@ func shadowRuleStep(i bindingplan.PlanItem) ShadowStep {
 // maxErrorText is how many characters of an error the report shows.
 const maxErrorText = 500
 
-// noteFailure records that no plan could be made for an item, and returns err. It does not record an error about a stale
+// recordFailure records that no plan could be made for an item, and returns err. It does not record an error about a stale
 // object.
-func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) error {
+func (s *Shadow) recordFailure(ctx context.Context, key shadowKey, err error) error {
 	if errors.As(err, new(cluster.StaleError)) {
 		return err // the plan is made again when the change has arrived
 	}
-	s.notePlan(ctx, key, ShadowItem{Failed: finding.Truncate(finding.Printable(err.Error()), maxErrorText)})
+	s.recordPlan(ctx, key, ShadowItem{Failed: finding.Truncate(finding.Printable(err.Error()), maxErrorText)})
 	return err
 }
 
-// notePlan records the plan of an item. If it differs from the previous plan, it logs the number of steps.
-func (s *Shadow) notePlan(ctx context.Context, key shadowKey, item ShadowItem) {
+// recordPlan records the plan of an item. If it differs from the previous plan, it logs the number of steps.
+func (s *Shadow) recordPlan(ctx context.Context, key shadowKey, item ShadowItem) {
 	item.Kind, item.ID = key.kind, key.name
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,9 +25,9 @@ func TestShadowReportIsBounded(t *testing.T) {
 		item.addStep(step)
 	}
 	for i := range 2 * maxShadowItems {
-		s.notePlan(t.Context(), shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)
+		s.recordPlan(t.Context(), shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)
 	}
-	s.notePlan(t.Context(), shadowKey{"Service", "shop/done"}, ShadowItem{})
+	s.recordPlan(t.Context(), shadowKey{"Service", "shop/done"}, ShadowItem{})
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.json")
 	if err := os.WriteFile(file, []byte("an old report"), 0o600); err != nil {

@@ -180,8 +180,8 @@ func (c stackChanges) Items(v *cluster.View, obj cluster.Object) []model.StackID
 	return c.frontends.Stacks(v, obj)
 }
 
-// NoteRootChange implements queue.Changes.
-func (c stackChanges) NoteRootChange(old, new cluster.Object) {
+// RecordRootChange implements queue.Changes.
+func (c stackChanges) RecordRootChange(old, new cluster.Object) {
 	if c.members != nil {
 		c.members.RecordChange(old, new)
 	}

@@ -43,8 +43,8 @@ func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Con
 // BindingChanges implements queue.Changes for bindings.
 type BindingChanges struct{}
 
-// NoteRootChange implements queue.Changes.
-func (BindingChanges) NoteRootChange(_, _ cluster.Object) {}
+// RecordRootChange implements queue.Changes.
+func (BindingChanges) RecordRootChange(_, _ cluster.Object) {}
 
 // Ignores implements queue.Changes.
 func (BindingChanges) Ignores(_, _ cluster.Object) bool { return false }

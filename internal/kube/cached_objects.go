@@ -139,9 +139,9 @@ func (h *cachedObjects) applyChanges() ([]cluster.Object, error) {
 	return out, nil
 }
 
-// noteChange records that an object has changed. It must be called before watchers are notified, so that the runs that they
+// recordChange records that an object has changed. It must be called before watchers are notified, so that the runs that they
 // start read the change.
-func (h *cachedObjects) noteChange(o cluster.Object) {
+func (h *cachedObjects) recordChange(o cluster.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lastList == nil {

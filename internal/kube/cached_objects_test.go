@@ -160,7 +160,7 @@ func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	h.addWatcher()
 	want("a")
 	_ = index.Add(node("c"))
-	h.noteChange(node("c"))
+	h.recordChange(node("c"))
 	want("a", "c")
 }
 
@@ -186,7 +186,7 @@ func BenchmarkNodesAfterAChange(b *testing.B) {
 					b.Fatal(err)
 				}
 				for range 2 {
-					h.noteChange(&n)
+					h.recordChange(&n)
 					if _, err := h.allObjects(); err != nil {
 						b.Fatal(err)
 					}

@@ -248,9 +248,9 @@ func (l *Lookups) storeAnswer(ref cluster.Ref, a lookupAnswer) {
 	}
 }
 
-// noteDeleted records that an informer has reported the deletion of an object that may be looked up, and removes the cached
+// recordDeleted records that an informer has reported the deletion of an object that may be looked up, and removes the cached
 // answer about it.
-func (l *Lookups) noteDeleted(o cluster.Object) {
+func (l *Lookups) recordDeleted(o cluster.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deletionCount++

@@ -293,7 +293,7 @@ func TestDeletedServiceIsNotRemembered(t *testing.T) {
 		t.Fatal("not found")
 	}
 	informerHandler{watcher: watcher{notify: func(Event) {}}, lookups: lookups}.OnDelete(made)
-	s.update(func() { s.beforeAnswer = func() { lookups.noteDeleted(made) } })
+	s.update(func() { s.beforeAnswer = func() { lookups.recordDeleted(made) } })
 	if !look() {
 		t.Fatal("not found once more")
 	}

@@ -92,13 +92,13 @@ func (s *Secrets) watchSecret(ref cluster.Ref) *watchedSecret {
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = byName
 			list, err := s.client.Secrets(ref.Namespace).List(ctx, o)
-			s.noteForbidden(ref, err)
+			s.logPermissionChange(ref, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector = byName
 			changes, err := s.client.Secrets(ref.Namespace).Watch(ctx, o)
-			s.noteForbidden(ref, err)
+			s.logPermissionChange(ref, err)
 			return changes, err
 		},
 	}, &corev1.Secret{}, 0, nil)}
@@ -120,10 +120,10 @@ func (s *Secrets) watchSecret(ref cluster.Ref) *watchedSecret {
 	return w
 }
 
-// noteForbidden logs when the permission to read a Secret is withdrawn or granted again. err is the result of listing or
+// logPermissionChange logs when the permission to read a Secret is withdrawn or granted again. err is the result of listing or
 // watching the Secret. When the permission is granted again, watchers are notified, because the Secret was missing for them
 // before.
-func (s *Secrets) noteForbidden(ref cluster.Ref, err error) {
+func (s *Secrets) logPermissionChange(ref cluster.Ref, err error) {
 	forbidden := apierrors.IsForbidden(err)
 	s.mu.Lock()
 	w, ok := s.watched[ref]

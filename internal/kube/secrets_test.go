@@ -211,7 +211,7 @@ func TestForbiddenSecretsAreLoggedOncePerChange(t *testing.T) {
 	s.watched[ref] = &watchedSecret{}
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no right"))
 	for _, err := range []error{refused, refused, errors.New("connection refused"), refused, nil, nil, refused} {
-		s.noteForbidden(ref, err)
+		s.logPermissionChange(ref, err)
 	}
 	want := []string{"not allowed to read secret", "allowed to read secret again", "not allowed to read secret"}
 	if len(lines) != len(want) {

@@ -275,7 +275,7 @@ var _ toolscache.ResourceEventHandler = informerHandler{}
 // OnAdd implements toolscache.ResourceEventHandler.
 func (h informerHandler) OnAdd(obj any, first bool) {
 	if o, ok := obj.(cluster.Object); ok {
-		h.noteChange(o)
+		h.recordChange(o)
 		h.notify(Event{New: o, Unchanged: first})
 	}
 }
@@ -292,7 +292,7 @@ func (h informerHandler) OnUpdate(old, obj any) {
 		return // only fields that the controller does not read have changed
 	}
 	if !resync {
-		h.noteChange(b)
+		h.recordChange(b)
 	}
 	h.notify(Event{Old: a, New: b, Unchanged: resync})
 }
@@ -303,17 +303,17 @@ func (h informerHandler) OnDelete(obj any) {
 		obj = deleted.Obj
 	}
 	if o, ok := obj.(cluster.Object); ok {
-		h.noteChange(o)
+		h.recordChange(o)
 		if h.lookups != nil {
-			h.lookups.noteDeleted(o)
+			h.lookups.recordDeleted(o)
 		}
 		h.notify(Event{Old: o})
 	}
 }
 
-// noteChange records a change in the cached objects. It is called before the watcher is notified.
-func (h informerHandler) noteChange(o cluster.Object) {
+// recordChange records a change in the cached objects. It is called before the watcher is notified.
+func (h informerHandler) recordChange(o cluster.Object) {
 	if h.objects != nil {
-		h.objects.noteChange(o)
+		h.objects.recordChange(o)
 	}
 }

@@ -184,7 +184,7 @@ func (l Controller[K]) reconcile(ctx context.Context, k K) (reconcile.Result, er
 		l.items.repeatFailed(k, next.After)
 		return reconcile.Result{}, err
 	}
-	l.items.noteFailure(k, nil)
+	l.items.recordFailure(k, nil)
 	changePending := next.Postponed && !next.ChangeCarriedOut
 	if again {
 		next = NextRun{After: time.Nanosecond}
@@ -203,7 +203,7 @@ func (l Controller[K]) reconcile(ctx context.Context, k K) (reconcile.Result, er
 		priority = priorityEdits
 	}
 	if next.After > 0 {
-		l.items.noteQueued(k, priority, next.After, false)
+		l.items.recordQueued(k, priority, next.After, false)
 	}
 	if changePending {
 		l.items.restoreChangedAt(k, since)
@@ -233,7 +233,7 @@ func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitin
 	if f.controller.Enqueuer != nil {
 		f.controller.Enqueuer.set(func(k K) {
 			priority := priorityDrift
-			f.controller.items.noteQueued(k, priority, 0, true)
+			f.controller.items.recordQueued(k, priority, 0, true)
 			queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 		})
 	}
@@ -273,14 +273,14 @@ func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e
 	at := priorityOf(e)
 	if at == priorityResync {
 		for _, k := range keys {
-			f.controller.items.noteQueued(k, at, 0, false)
+			f.controller.items.recordQueued(k, at, 0, false)
 		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &at}, keys...)
 		return
 	}
 	for _, k := range keys {
 		priority := f.controller.items.addOpenItem(k, at)
-		f.controller.items.noteQueued(k, priority, 0, true)
+		f.controller.items.recordQueued(k, priority, 0, true)
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 	}
 }

@@ -29,7 +29,7 @@ type noItemChanges struct{}
 
 func (noItemChanges) Items(*cluster.View, cluster.Object) []string { return nil }
 func (noItemChanges) Ignores(_, _ cluster.Object) bool             { return false }
-func (noItemChanges) NoteRootChange(_, _ cluster.Object)           {}
+func (noItemChanges) RecordRootChange(_, _ cluster.Object)         {}
 
 // itemsByName is Changes in which an object belongs to the item with its name, and an object with the name "broken" causes a
 // panic.

@@ -42,7 +42,7 @@ func (n changedFailureSink[K]) Info(level int, message string, keys ...any) {
 
 // Error implements logr.LogSink.
 func (n changedFailureSink[K]) Error(err error, message string, keys ...any) {
-	if message != runFailedMessage || n.items.noteFailure(n.item, err) {
+	if message != runFailedMessage || n.items.recordFailure(n.item, err) {
 		n.LogSink.Error(err, message, slices.Concat(n.values, keys)...)
 		return
 	}

@@ -32,9 +32,9 @@ type queuedItem struct {
 	changedAt time.Time
 }
 
-// noteQueued records that an item is queued, and due after the duration after. If the item is queued already, the earlier
+// recordQueued records that an item is queued, and due after the duration after. If the item is queued already, the earlier
 // due time counts, with its priority. changed reports whether an object of the item has changed.
-func (s *items[K]) noteQueued(k K, priority int, after time.Duration, changed bool) {
+func (s *items[K]) recordQueued(k K, priority int, after time.Duration, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -68,7 +68,7 @@ func (s *items[K]) repeatFailed(k K, after time.Duration) {
 		return
 	}
 	priority := s.addOpenItem(k, priorityEdits)
-	s.noteQueued(k, priority, after, false)
+	s.recordQueued(k, priority, after, false)
 	s.queue.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, k)
 }
 
@@ -121,9 +121,9 @@ func (s *items[K]) removeOpenItem(k K) {
 	}
 }
 
-// noteFailure records the error of a run, or nil if the run succeeded. It reports whether the error differs from that of the
+// recordFailure records the error of a run, or nil if the run succeeded. It reports whether the error differs from that of the
 // previous run, so that repeated errors are logged only once.
-func (s *items[K]) noteFailure(k K, err error) bool {
+func (s *items[K]) recordFailure(k K, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {

@@ -39,8 +39,8 @@ type Changes[K comparable] interface {
 	Items(v *cluster.View, obj cluster.Object) []K
 	// Ignores reports whether a change affects no item, although runs may have read the object.
 	Ignores(old, new cluster.Object) bool
-	// NoteRootChange is called for each change of an object of a root kind, before Items.
-	NoteRootChange(old, new cluster.Object)
+	// RecordRootChange is called for each change of an object of a root kind, before Items.
+	RecordRootChange(old, new cluster.Object)
 }
 
 // activeRun collects the changes of objects during a run.
@@ -118,7 +118,7 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	}
 	root := t.isRoot(subject)
 	if root {
-		t.changes.NoteRootChange(old, new)
+		t.changes.RecordRootChange(old, new)
 	}
 	var out []K
 	var fault error

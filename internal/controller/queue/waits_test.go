@@ -20,24 +20,24 @@ func TestWaitsAreMeasuredFromTheDueTime(t *testing.T) {
 		var got recordedWaits
 		w := newItems(Controller[string]{Name: "line", Reconciler: runFunc(nil), Metrics: &got})
 		start := time.Now()
-		w.noteQueued("a", priorityResync, time.Hour, false)
+		w.recordQueued("a", priorityResync, time.Hour, false)
 		time.Sleep(time.Minute)
-		w.noteQueued("a", priorityTargets-3, 0, true)
-		w.noteQueued("a", priorityEdits, 0, true)
+		w.recordQueued("a", priorityTargets-3, 0, true)
+		w.recordQueued("a", priorityEdits, 0, true)
 		time.Sleep(2 * time.Second)
 		since := w.beginRun("a")
 		if since != start.Add(time.Minute) {
 			t.Errorf("since %s", since)
 		}
-		w.noteQueued("a", priorityTargets, 5*time.Second, false)
+		w.recordQueued("a", priorityTargets, 5*time.Second, false)
 		w.restoreChangedAt("a", since)
 		time.Sleep(6 * time.Second)
 		if again := w.beginRun("a"); again != since {
 			t.Errorf("since %s", again)
 		}
-		w.noteQueued("b", priorityEdits-9, 0, true)
-		w.noteQueued("c", priorityDrift, 0, true)
-		w.noteQueued("d", priorityResync, 0, false)
+		w.recordQueued("b", priorityEdits-9, 0, true)
+		w.recordQueued("c", priorityDrift, 0, true)
+		w.recordQueued("d", priorityResync, 0, false)
 		for _, k := range []string{"b", "c", "d", "unknown"} {
 			w.beginRun(k)
 		}
@@ -76,7 +76,7 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 		}),
 	}
 	l.items = newItems(l)
-	l.items.noteQueued("a", priorityTargets, 0, true)
+	l.items.recordQueued("a", priorityTargets, 0, true)
 	for range 3 {
 		if _, err := l.reconcile(t.Context(), "a"); err != nil {
 			t.Fatal(err)
