@@ -26,8 +26,8 @@ const (
 	// one step, both in percent.
 	defaultDialFloor = 10
 	defaultDialStep  = 20
-	// percentageRounding is the multiple to which the percentage of ready targets is rounded up. Because of it, a few pods
-	// that start or end do not change the traffic dial.
+	// percentageRounding is the multiple to which the percentage of ready targets is rounded up. Rounding prevents changes
+	// of the traffic dial when a few pods start or stop.
 	percentageRounding = 10
 )
 

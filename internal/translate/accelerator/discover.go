@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// hasPortDiscovery reports whether the protocol or the ports of a listener are taken from its endpoint. They are if the
-// spec lacks the protocol or the ports, and if the listener has a single endpoint.
+// hasPortDiscovery reports whether the protocol or the ports of a listener are taken from its endpoint. This requires that
+// the spec lacks the protocol or the ports, and that the listener has a single endpoint.
 func hasPortDiscovery(l aga.Listener) bool {
 	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
 }

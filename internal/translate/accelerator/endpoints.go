@@ -81,7 +81,7 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 	return t.endpointByHostname(obj, x)
 }
 
-// readGrantsFix is the advice if ReferenceGrants are not known.
+// readGrantsFix is the advice to users if the controller cannot read ReferenceGrants.
 const readGrantsFix = "remove --watch-namespace, or install the CustomResourceDefinition of ReferenceGrants"
 
 // retainEndpointsOf keeps the endpoints in AWS that may belong to an object that cannot be read: load balancers that serve the
@@ -338,10 +338,10 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	return []model.Endpoint{x}
 }
 
-// isBeingDeleted reports whether the stack of a load balancer has objects, and all of them are being deleted. Then the
-// load balancer is deleted as soon as it is no endpoint any more. There are two exceptions, for which the result is false:
-// an accepted member without finalizer has joined the stack, or a Gateway takes over the load balancer, which has the tags
-// of both stacks meanwhile.
+// isBeingDeleted reports whether the stack of a load balancer has objects, and all of them are being deleted. Then the load
+// balancer is deleted as soon as it is no endpoint any more. The result is false in two exceptions: an accepted member
+// without finalizer has joined the stack, or a Gateway takes over the load balancer, which has the tags of both stacks until
+// then.
 func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 	id := lb.Stack
 	if slices.ContainsFunc(model.Kinds, func(k model.Kind) bool { return k != id.Kind && lb.Tags[naming.StackTag(k)] != "" }) {
@@ -361,7 +361,7 @@ func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
 	if lb.State == observed.LoadBalancerProvisioning {
-		t.ask(model.AskState{ARN: lb.ARN}) // the state must be current in this run, not only in the next one
+		t.ask(model.AskState{ARN: lb.ARN}) // ask in this run, so that the state is current before the next run
 		x.Unready = fmt.Sprintf("load balancer %s to be active", lb.Name)
 	}
 	x.DualStack, x.SingleStack = lb.AddressType.HasIPv6(), !lb.AddressType.HasIPv6()
@@ -396,8 +396,8 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 	}
 	internal, why := lb.Scheme == model.Internal, ""
 	if lb.Ports == nil && lb.Type == model.Network.String() && len(lb.SecurityGroups) > 0 && !internal && *x.ClientIP {
-		// The inventory lacks the listeners of load balancers that the cluster does not manage, and of those that were not
-		// compared since the start.
+		// The inventory lacks the listeners of load balancers that the cluster does not manage, and of load balancers that
+		// the controller has not compared since it started.
 		read := t.askLoadBalancer(model.AskLoadBalancers{ARN: lb.ARN, Ports: true})
 		if read == nil {
 			return nil

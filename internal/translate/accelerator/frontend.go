@@ -28,10 +28,11 @@ type Options struct {
 	AllowMassRemoval bool
 	// Frontends return the stacks of Services, Ingresses and Gateways, whose load balancers may be endpoints.
 	Frontends engine.Frontends
-	// EndpointIDs are patterns of ARNs and IDs. Of the resources that the cluster does not manage, only those that match
-	// a pattern may be endpoints. If EndpointIDs is empty, all may be endpoints.
+	// EndpointIDs are patterns of ARNs and IDs. A resource that the cluster does not manage may be an endpoint only if it
+	// matches a pattern. If EndpointIDs is empty, all resources may be endpoints.
 	EndpointIDs []string
-	// AddressNamespaces are the namespaces that may use IP addresses of the account (BYOIP). If it is empty, all may.
+	// AddressNamespaces are the namespaces that may use IP addresses of the account (BYOIP). If it is empty, all namespaces
+	// may.
 	AddressNamespaces []string
 	// MaxPerNamespace is the maximum number of accelerators of a namespace; 0 means no limit.
 	MaxPerNamespace int
@@ -48,8 +49,7 @@ type Options struct {
 // its IP addresses, from deletion.
 const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
 
-// Frontend translates GlobalAccelerators to stacks, and reports their state in status and events. It has no state
-// itself.
+// Frontend translates GlobalAccelerators to stacks, and reports their state in status and events. Frontend has no state.
 type Frontend struct{ opt Options }
 
 // New returns a Frontend with the options.
@@ -151,8 +151,8 @@ func (t *translation) guardDeletion() {
 	t.stack.DeletionGuard = &g
 }
 
-// retainOrphan holds the accelerator of a GlobalAccelerator that no longer exists. It only revokes endpoints that the
-// namespace may not use.
+// retainOrphan holds the accelerator of a GlobalAccelerator that no longer exists. The only change to the accelerator is the
+// removal of endpoints that the namespace may not use.
 func (t *translation) retainOrphan() {
 	if t.live != nil && len(t.live.Accelerators) == 0 {
 		return

@@ -134,8 +134,8 @@ func (t listenerBuilder) conflictingListener(l model.AcceleratorListener) *model
 	return nil
 }
 
-// checkOverrides checks the port overrides of all endpoint groups. If one is invalid, it reports this, and the port
-// overrides of the endpoint group in AWS are not changed.
+// checkOverrides checks the port overrides of all endpoint groups. It reports an invalid override, and holds the port
+// overrides of its endpoint group as they are in AWS.
 func (t listenerBuilder) checkOverrides() {
 	type use struct {
 		listener int

@@ -42,9 +42,10 @@ func (t rightsChecker) grantName(to attach.Referent) string {
 	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: cluster.KindGlobalAccelerator, Namespace: t.ga.Namespace}, to)
 }
 
-// mayUseLoadBalancer reports whether the GlobalAccelerator may have a load balancer of the cluster as an endpoint. It
-// may if the load balancer serves its namespace, or if a ReferenceGrant permits the use of an object that the load
-// balancer serves. In isolated tenancy, each namespace that the load balancer of an IngressGroup serves must permit it.
+// mayUseLoadBalancer reports whether the GlobalAccelerator may have a load balancer of the cluster as an endpoint. Either
+// the load balancer serves the namespace of the GlobalAccelerator, or a ReferenceGrant permits the use of an object that the
+// load balancer serves. In isolated tenancy, each namespace that the load balancer of an IngressGroup serves must permit the
+// use.
 func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	of := permittingOwners(lb)
 	if t.isIsolated(lb) {
@@ -166,8 +167,8 @@ func (t rightsChecker) admitsUnmanaged(id string) bool {
 	return len(t.opt.EndpointIDs) == 0 || t.isListedEndpointID(id)
 }
 
-// isListedEndpointID reports whether an ARN or ID matches a pattern of Options.EndpointIDs. In patterns, "*" matches "/"
-// too.
+// isListedEndpointID reports whether an ARN or ID matches a pattern of Options.EndpointIDs. In patterns, "*" also matches
+// "/".
 func (t rightsChecker) isListedEndpointID(id string) bool {
 	return slices.ContainsFunc(t.opt.EndpointIDs, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(id, "/", "\x00"))
@@ -176,7 +177,7 @@ func (t rightsChecker) isListedEndpointID(id string) bool {
 }
 
 // isNode reports whether an instance is a node of the cluster. A node may be an endpoint only if it matches a pattern of
-// Options.EndpointIDs, because other tenants have ports on it.
+// Options.EndpointIDs, because Services of other tenants have node ports on the node.
 func (t rightsChecker) isNode(instance string) bool {
 	return slices.ContainsFunc(cluster.List[*corev1.Node](t.view, cluster.Query{Kind: cluster.KindNode}), func(n *corev1.Node) bool {
 		return strings.HasSuffix(n.Spec.ProviderID, "/"+instance)
@@ -224,9 +225,8 @@ func (t *translation) liveEndpoints() []string {
 	return slices.Compact(out)
 }
 
-// setRevoked sets Revoked to the load balancers that are endpoints in AWS but that the object may not use. It does not
-// revoke endpoints that the object may use but no longer has: the plan removes them after it has added their
-// replacements.
+// setRevoked sets Revoked to the load balancers that are endpoints in AWS but that the object may not use. Permitted
+// endpoints that the spec no longer has are not revoked: the plan removes them after it has added their replacements.
 func (t rightsChecker) setRevoked() {
 	wanted := map[string]bool{}
 	var groups []*model.EndpointGroup

@@ -42,7 +42,7 @@ const maxMessageLength = 1024
 // desiredStatus is the desired status of a GlobalAccelerator.
 type desiredStatus struct {
 	generation int64
-	// arn is the ARN of the accelerator, or "" if there is none. arnKnown reports whether arn is certain. If it is not,
+	// arn is the ARN of the accelerator, or "" if there is none. arnKnown reports whether arn is known. If it is not known,
 	// the ARN in the status is not changed.
 	arn      string
 	arnKnown bool
@@ -164,8 +164,8 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) desiredStatus {
 	return n
 }
 
-// lacksPorts reports whether no listener is known, because the only endpoint has no load balancer from which protocol and ports
-// are taken. The answer must not reveal whether a hostname belongs to a load balancer that may not be an endpoint.
+// lacksPorts reports whether no listener is known, because the only endpoint has no load balancer from which protocol and
+// ports are taken. The result must not reveal whether a hostname belongs to a load balancer that may not be an endpoint.
 func (n desiredStatus) lacksPorts(a *model.Accelerator) bool {
 	return a != nil && a.Held && len(a.Listeners) == 0 && (a.Pending || n.arn == "" && len(n.leftOutFindings) > 0)
 }
@@ -201,7 +201,7 @@ func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav
 	}
 	a := n.live
 	if a == nil && n.arnKnown && n.arn == "" {
-		a = &observed.Accelerator{} // there is no accelerator, so the status must not show names and addresses of one
+		a = &observed.Accelerator{} // there is no accelerator, so the status must show no name and no addresses
 	}
 	if a != nil {
 		set("dnsName", have.DNSName, a.DNSName)

@@ -55,9 +55,9 @@ func (t *translation) setAddOns() {
 	}
 }
 
-// addOnPatches returns patches that record in annotations of the Gateway which add-ons the run with outcome o has enabled
-// or disabled. That an add-on is disabled is recorded only after a run that is done. Until then, the annotation lets later
-// runs disable the add-on.
+// addOnPatches returns patches that record in annotations of the Gateway which add-ons the run with outcome o has enabled or
+// disabled. A disabled add-on is recorded only after a run that made all changes. Until then, the annotation is not changed,
+// so that later runs disable the add-on.
 func addOnPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	lb := o.Stack.LoadBalancer
 	if lb == nil || gw.DeletionTimestamp != nil || o.Stack.Held.AllResources {

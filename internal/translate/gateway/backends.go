@@ -46,7 +46,8 @@ func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Rea
 	reportInvalidBackendOn(t, 0, at, reason, message, fix)
 }
 
-// reportInvalidBackendOn is like reportInvalidBackend, for a backend that cannot be used on a port; 0 means any port.
+// reportInvalidBackendOn is like reportInvalidBackend, for a backend that cannot be used on the given port. Port 0 means all
+// ports.
 func reportInvalidBackendOn(t *translation, port int32, at finding.Origin, reason finding.Reason, message, fix string) {
 	now := "; requests are forwarded to the other backends, or answered with 500 if there are none"
 	if t.Type == model.Network {
@@ -56,8 +57,8 @@ func reportInvalidBackendOn(t *translation, port int32, at finding.Origin, reaso
 }
 
 // mayReference reports whether the route obj may refer to an object, and adds a finding if it may not. If the object is in
-// another namespace and the API server does not serve ReferenceGrants, the answer is not known. Then ok is false, and the
-// second result is the reason why the rule is held.
+// another namespace and the API server does not serve ReferenceGrants, ok is false, and the second result is the reason why
+// the rule is held.
 func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
 	route := at.Object
 	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
@@ -103,8 +104,8 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
-// namedTargetGroup returns the target group that a backend of a route references by name. It reports a target group that
-// exceeds the maximum for the routes of the namespace, and returns false.
+// namedTargetGroup returns the target group that a backend of a route references by name. If the routes of the namespace
+// name more than assemble.MaxNamedTargetGroups target groups, it adds a finding and returns false.
 func (t targetGroupBuilder) namedTargetGroup(ref gwv1.BackendRef, at finding.Origin) (model.TargetGroupRef, bool) {
 	if t.namedTargetGroups.Add(at.Object.Namespace, string(ref.Name)) {
 		return model.TargetGroupRef{Name: string(ref.Name)}, true

@@ -17,10 +17,10 @@ import (
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// certificates returns the certificates of a port with TLS. If the configuration sets certificates for the port, these are
-// used. Otherwise a listener uses certificates that are held from an earlier import, or the certificates in its Secrets if
-// Secrets are imported. For other hostnames of listeners and routes, certificates in ACM are searched. A hostname without a
-// certificate is reported on the object that has the hostname.
+// certificates returns the certificates of a port with TLS. Certificates that the configuration sets for the port have
+// precedence. Without them, a listener uses certificates that were imported earlier and are held, or the certificates in its
+// Secrets if Secrets are imported. For other hostnames, certificates in ACM are searched. A hostname without a certificate
+// is reported on the object that has the hostname.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	if arns := p.certificateARNs(); len(arns) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldForObject(t.ref, p.at)}}
@@ -63,8 +63,8 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	return out
 }
 
-// hasListenerCertificates reports whether the certificates of a listener are given by its certificateRefs, or are held from an
-// earlier import. Then no certificates are searched by hostname.
+// hasListenerCertificates reports whether the certificates of a listener are given by its certificateRefs, or were imported
+// earlier and are held. In both cases, ACM is not searched for certificates by hostname.
 func (t certificateBuilder) hasListenerCertificates(l *attach.Listener) bool {
 	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.heldCertificates[l]) > 0
 }

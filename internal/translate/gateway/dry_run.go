@@ -21,7 +21,7 @@ func isDryRun(gw *gwv1.Gateway, id model.StackID) bool {
 }
 
 // planPatches returns patches that write the plan of a dry run into an annotation of the Gateway, or remove the annotation
-// if there is no dry run. If there is no plan, because the stack is held, the annotation stays.
+// if there is no dry run. If there is no plan, because the stack is held, the annotation is not changed.
 func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	want := ""
 	if o.Stack.DryRun {

@@ -51,8 +51,8 @@ func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool
 	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 }
 
-// targetConfiguration returns the configuration of target groups for a Service that is a backend of a route. For each other
-// TargetGroupConfiguration of the Service, it adds a finding once.
+// targetConfiguration returns the configuration of target groups for a Service that is a backend of a route. It adds a
+// finding for each TargetGroupConfiguration that has no effect because the Service has an older one.
 func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, cluster.RefOf(a.svc)}
 	out, known := t.targetConfigs[key]
@@ -240,7 +240,7 @@ func optionalSetting[T, S any](v *S, at finding.Origin, as func(S) T) settings.O
 }
 
 // bindingMetadata returns the labels and annotations that spec.infrastructure of the Gateway sets on TargetGroupBindings.
-// Keys by which controllers recognize their bindings are left out, because they would name another owner.
+// Keys by which controllers recognize their bindings are left out, because another controller would change the bindings.
 func (t targetGroupBuilder) bindingMetadata() (labels, annotations map[string]string) {
 	of := t.gw.Spec.Infrastructure
 	if of == nil {

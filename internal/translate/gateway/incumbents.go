@@ -100,8 +100,8 @@ func (t observedRoutes) routesOfName(g *observed.TargetGroup) (out []finding.Ref
 }
 
 // boundNamespace returns the namespace of the TargetGroupBinding of an existing target group; "" if there is none. The
-// binding must refer to a Service that the resource ID of the target group can mean. The oldest binding counts, because a
-// tenant can create newer ones with the labels of the stack.
+// binding must refer to a Service that the resource ID of the target group can mean. If there are several bindings, the
+// oldest one is used, because a tenant can create newer bindings with the labels of the stack.
 func (t observedRoutes) boundNamespace(g *observed.TargetGroup) (out string) {
 	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	var oldest time.Time
@@ -178,9 +178,9 @@ func (d desiredRoutes) Serves(number int32, route finding.Ref, hosts []string) b
 	return false
 }
 
-// holdRulesOfDuplicates holds the existing rules of routes that are attached on a port only to duplicates: listeners of
-// ListenerSets that conflict with a listener without hostname. AWS Load Balancer Controller serves both listeners. So the
-// existing rules of these routes on the port are held, except for hosts of other routes. No new rule is created.
+// holdRulesOfDuplicates holds the existing rules of routes that are attached on a port only to duplicates. Duplicates are
+// listeners of ListenerSets that conflict with a listener without hostname. AWS Load Balancer Controller serves both
+// listeners, so such rules exist. Rules for hosts of other routes are not held, and no rule is created.
 func (t observedRoutes) holdRulesOfDuplicates() {
 	if t.Type == model.Network {
 		return

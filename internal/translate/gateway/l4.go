@@ -121,9 +121,9 @@ func (t networkListenerBuilder) networkListener(p *port) (model.Listener, bool) 
 	return l, true
 }
 
-// networkForward returns the forward action to the backends of all rules of a route. serving reports whether a backend has
-// a weight above 0, and held whether the listener is held, because a target group cannot be built or because there are too
-// many.
+// networkForward returns the forward action to the backends of all rules of a route. serving reports whether a backend has a
+// weight above 0. held reports whether the listener is held, because a target group cannot be built or because there are too
+// many target groups.
 func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
 	groups := make([]model.TargetGroupRef, len(refs))
@@ -188,7 +188,7 @@ func (t networkListenerBuilder) networkBackend(p *port, route attach.Route, ref 
 }
 
 // needsOwnTargetGroup reports whether a port cannot use the target group that the first port of its route uses. There are
-// three such cases: the two ports differ in QUIC; the port terminates TLS, and the route has a TCP_UDP port; or the route
+// three cases: only one of the two ports uses QUIC; the port terminates TLS, and the route has a TCP_UDP port; or the route
 // is a TLSRoute, only one of the two ports terminates TLS, and no configuration sets the protocol of the targets.
 func (t networkListenerBuilder) needsOwnTargetGroup(p *port, a target) bool {
 	first := t.firstPort[p.servedRoute]

@@ -10,9 +10,9 @@ import (
 )
 
 // chooseRoute sets the route that a port serves, and the owner of the port. A port of a network load balancer serves one
-// route, because its listener has no conditions for hostnames or paths. The route that AWS serves now is chosen, otherwise
-// the oldest route. If listeners of the port admit different namespaces, the oldest route is chosen only among the routes
-// that the first listener admits, so that no namespace receives connections for another namespace.
+// route, because its listener has no conditions for hostnames or paths. If AWS serves one of the routes now, that route is
+// chosen, otherwise the oldest route. If listeners of the port admit different namespaces, the oldest route is chosen only
+// among the routes that the first listener admits, so that no namespace receives connections for another namespace.
 func (t networkListenerBuilder) chooseRoute(p *port) {
 	p.servedRoute, p.owner = -1, p.listeners[0]
 	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.AdmittedNamespaces != p.owner.AdmittedNamespaces })

@@ -14,8 +14,8 @@ import (
 // ruleConditions are the conditions of a rule of a listener.
 type ruleConditions struct {
 	list []model.Condition
-	// fault is the reason why AWS does not support the conditions; "" if AWS supports them. It is the message of a finding
-	// with reason reason and fix fix.
+	// fault is the reason why AWS does not support the conditions; "" if AWS supports them. The finding about this has fault
+	// as message, fix as advice, and reason as reason.
 	fault, fix string
 	reason     finding.Reason
 	// inexactValue is a value for an exact match that has characters which AWS treats as wildcards; "" if there is none.
@@ -103,7 +103,7 @@ func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathP
 
 // checkExpression sets fault if AWS does not accept the regular expression v. It uses the parser of Go, because AWS and Go
 // accept nearly the same expressions. It does not compile v, because a compiled expression with repetitions can be very
-// large. what is the kind of the expression, for messages. ExceededLimit reports expressions that are too long.
+// large. what is the kind of the expression, for messages. Expressions that are too long are not checked here.
 func (c *ruleConditions) checkExpression(what, v string) {
 	if len(v) > assemble.MaxValueLength {
 		return

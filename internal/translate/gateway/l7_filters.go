@@ -47,8 +47,8 @@ func (r routeRule) sortFilters() sortedFilters {
 	return out
 }
 
-// redirectFault is the reason why AWS does not support the redirect of a filter, and what to do. port is the port on which it
-// is not supported; 0 means any port.
+// redirectFault is the reason why AWS does not support the redirect of a filter, and the advice for users. port is the port
+// on which the redirect is not supported; 0 means all ports.
 type redirectFault struct {
 	why, fix string
 	port     int32
@@ -119,10 +119,10 @@ func setRedirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) 
 	return nil, nil
 }
 
-// redirectLoop returns a message if a redirect leads to the URL of the request; "" otherwise. AWS checks a redirect
-// without its transforms. It refuses a redirect that changes neither protocol, host, port nor path, even if the redirect
-// sets these to the values of the listener. A transform replaces the prefix of a path, so AWS would refuse a redirect that
-// only does this. redirectLoop therefore sets its host to the hostname of the rule, which each of its requests has.
+// redirectLoop returns a message if a redirect leads to the URL of the request; "" otherwise. AWS refuses a redirect that
+// changes neither protocol, host, port nor path, and does not consider its transforms. A transform replaces the prefix of a
+// path. So for a redirect that changes only the prefix, redirectLoop sets the host to the exact hostname of the rule, which
+// AWS accepts.
 func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, host string, m *match) string {
 	if to.Protocol != "" && to.Protocol != p.ListenPort().Protocol() || to.Host != "" || to.Port != "" && to.Port != strconv.Itoa(int(p.Number)) {
 		return ""

@@ -61,8 +61,8 @@ func (u *ruleInput) compare(o *ruleInput) int {
 // matchLength returns the length of the path or of the gRPC service. Longer matches have precedence.
 func (m *match) matchLength() int { return max(len(m.value), len(m.service)) }
 
-// compareHosts orders hostnames: exact hostnames first, then wildcards, then no hostname. Among each of these, hostnames
-// with more labels come first, and then longer hostnames.
+// compareHosts orders hostnames: exact hostnames first, then wildcards, then no hostname. Hostnames of the same kind are
+// ordered by the number of labels, then by length, the highest first.
 func compareHosts(a, b string) int {
 	return cmp.Or(cmp.Compare(hostRank(a), hostRank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
 }

@@ -94,7 +94,8 @@ type ruleBuilder struct {
 // reportUnsupported reports a value in the rule that application load balancers do not support.
 func (b *ruleBuilder) reportUnsupported(what, fix string) { b.reportUnsupportedOn(0, what, fix) }
 
-// reportUnsupportedOn is like reportUnsupported, for a value that is not supported on a port; 0 means any port.
+// reportUnsupportedOn is like reportUnsupported, for a value that is not supported on the given port. Port 0 means all
+// ports.
 func (b *ruleBuilder) reportUnsupportedOn(port int32, what, fix string) {
 	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered with 500", Fix: fix, Blocks: finding.BlocksRule, Port: port})
 }
@@ -167,7 +168,7 @@ func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.He
 }
 
 // unusableConfigActions returns the actions of a rule whose ListenerRuleConfiguration cannot be used: the redirect of the
-// rule, otherwise a response with unusableRuleStatus.
+// rule, or a response with unusableRuleStatus if the rule has no redirect.
 func (b *ruleBuilder) unusableConfigActions() ([]model.Action, []model.Transform, model.Held) {
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
 		return b.redirectActions()

@@ -74,8 +74,8 @@ func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	return gatewayconfig.IsOwnClass(gatewayconfig.ClassOf(v, gw))
 }
 
-// previousControllers returns the controller names under which this controller may have written statuses for a Gateway
-// before, but does not write them now.
+// previousControllers returns controller names that this controller does not use for a Gateway now, but under which it may
+// have written statuses earlier.
 func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
 	names := []gwv1.GatewayController{controllerOf(id.Kind), gatewayconfig.FulcrumController}
 	if !f.isServed(v, gw) {

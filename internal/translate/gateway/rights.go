@@ -22,9 +22,9 @@ import (
 )
 
 // WithdrawnParts returns the existing rules, target groups and certificates that are no longer permitted: listeners do not
-// admit the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. The result does not
-// depend on whether routes and configurations are valid. Nothing is withdrawn because of missing objects of a kind that the
-// API server does not serve.
+// admit the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. Routes and
+// configurations that are not valid do not change the result. If the API server does not serve a kind of object, nothing is
+// withdrawn because of missing objects of that kind.
 func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	if !f.routesInstalled(v) {
 		return model.Withdrawn{}, nil
@@ -185,9 +185,9 @@ func (r *rightsChecker) mayAnyOwnerServe(port int32, actions []model.Action, own
 	return r.objectToReport(owners), false
 }
 
-// claimantsOf returns the possible owners of a rule without target groups, such as a redirect, by the hostname of the rule:
-// the routes that name the hostname, or all routes if none names it. It does not return all routes in every case. Otherwise
-// the redirect of a route that may no longer use the hostname would stay as long as any other route may use it.
+// claimantsOf returns the possible owners of a rule without target groups, such as a redirect: the routes that name the
+// hostname of the rule, or all routes if none names it. If it always returned all routes, the redirect of a route that may
+// no longer use the hostname would stay as long as any other route may use the hostname.
 func (r *rightsChecker) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
@@ -283,8 +283,8 @@ func (r *rightsChecker) checkTargetGroups(actions []model.Action) {
 }
 
 // mayForward reports whether the route of a target group may refer to its backend. If it may not, the backend is returned.
-// The TargetGroupBinding shows the backend. If the target is the load balancer of another Gateway, this target shows the
-// backend. If neither is known, each backend that the id of the target group can name is checked.
+// The backend is read from the TargetGroupBinding, or from the target if that is the load balancer of another Gateway. If
+// neither is known, each backend that the id of the target group can name is checked.
 func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfTargetGroup(arn)
 	g := r.targetGroup(arn)
@@ -322,8 +322,8 @@ func (r *rightsChecker) mayForward(arn string) (finding.Ref, bool) {
 }
 
 // gatewaysOfTarget returns those of the Gateways whose load balancer is a target of the target group with ARN group. If
-// there are none, it returns all of the Gateways. It also does so if the targets are not known yet, and adds a question
-// about them.
+// there are none, it returns all of the Gateways. If the targets are not known yet, it returns all of the Gateways and adds
+// a question about the targets.
 func (r *rightsChecker) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
 	targets, asked := r.liveStack.Facts.ALBTargets[group]
 	if len(of) < 2 {

@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// limitSize holds the Gateway if its configuration has more certificates, or more client ranges for a port, than AWS accepts.
-// The ranges are repeated for each port, and the certificates for each listener. The number of ports is not part of the
-// limit, because ListenerSets of other namespaces add ports and must not hold the Gateway.
+// limitSize holds the Gateway if its configuration has more certificates, or more client ranges for a port, than AWS
+// accepts. Each port repeats the ranges, and each listener repeats the certificates. The limit does not depend on the number
+// of ports, because ListenerSets of other namespaces add ports and must not hold the Gateway.
 func limitSize(t *translation) {
 	hold := func(field, message, fix string) {
 		t.member.Blocked = true

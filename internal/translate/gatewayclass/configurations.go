@@ -15,14 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// configurationUsers reports which kinds of objects use a configuration: whether a GatewayClass does, and whether a Gateway
-// does.
+// configurationUsers reports whether a GatewayClass uses a configuration, and whether a Gateway uses it.
 type configurationUsers struct{ class, gateway bool }
 
 func (u configurationUsers) hasAny() bool { return u.class || u.gateway }
 
-// usersOfConfiguration returns which kinds of objects use a LoadBalancerConfiguration. Classes of this controller count even
-// if the operator disables their kind of load balancer.
+// usersOfConfiguration returns which kinds of objects use a LoadBalancerConfiguration. Classes of this controller are
+// included even if the operator disables their kind of load balancer.
 func usersOfConfiguration(v *cluster.View, namespace, name string) configurationUsers {
 	var out configurationUsers
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{

@@ -25,8 +25,8 @@ const (
 
 // Options are the operator's settings that affect the patches.
 type Options struct {
-	// ALB, NLB and ListenerSets report which of these the operator enables. They are served only if their CRDs are installed
-	// too.
+	// ALB, NLB and ListenerSets report which of these the operator enables. An enabled kind is served only if its CRDs are
+	// installed.
 	ALB, NLB, ListenerSets bool
 	// Versions has the version of the Gateway API of each of its installed CRDs, by the name of the CRD; nil if the versions
 	// are not known.
@@ -141,7 +141,7 @@ func acceptedCondition(problem *gatewayconfig.Problem) metav1.Condition {
 }
 
 // classStatus returns the fields of the status of a GatewayClass that must change; nil if there are none. Conditions of
-// other types than those in want stay.
+// types that are not in want are not changed.
 func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
 	if !ok {
@@ -166,8 +166,9 @@ func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.Su
 	return fields
 }
 
-// finalizerPatches returns the patch that adds a finalizer to an object that is used, or removes it from an object that is
-// being deleted and not used. An object that is not used any more keeps the finalizer until it is deleted.
+// finalizerPatches returns the patch that adds a finalizer to an object that is used, or removes the finalizer from an
+// object that is being deleted and not used. An object that is not used any more keeps the finalizer until the object is
+// deleted.
 func finalizerPatches(obj cluster.Object, name string, used bool) []cluster.Patch {
 	deleting := obj.GetDeletionTimestamp() != nil
 	switch has := slices.Contains(obj.GetFinalizers(), name); {

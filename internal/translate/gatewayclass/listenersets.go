@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items returns the objects to reconcile after a change of obj. If obj is of one of the Kinds, this is obj itself. If it
-// is a route, these are the ListenerSets about which this controller has written entries in the status of the route. These
-// ListenerSets may not exist any more.
+// Items returns the objects to reconcile after a change of obj. If obj is of one of the Kinds, Items returns obj itself. If
+// obj is a route, Items returns the ListenerSets about which this controller has written entries in the status of the route,
+// even ListenerSets that do not exist any more.
 func Items(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {
@@ -35,8 +35,8 @@ func Items(obj cluster.Object) []cluster.Ref {
 }
 
 // listenerSetPatches returns patches that remove the status that this controller wrote for a ListenerSet, from the
-// ListenerSet and from its routes, if the ListenerSet no longer belongs to a Gateway of this controller. Otherwise it
-// returns none, because the stack of the Gateway writes the status.
+// ListenerSet and from its routes. It returns none if the ListenerSet belongs to a Gateway of this controller, because then
+// the stack of the Gateway writes the status.
 func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch {
 	if !opt.ListenerSets || !v.Installed(cluster.KindListenerSet) {
 		return nil

@@ -16,9 +16,9 @@ import (
 // newestVersion is the version of the Gateway API with which this controller was built.
 var newestVersion = version.MustParseSemantic(consts.BundleVersion)
 
-// supportedVersionCondition returns condition SupportedVersion. It is True if the Gateway API CRDs have a supported version:
-// from 1.0, the first version with kinds in v1, to newestVersion. With other versions, Gateways are still served as far as
-// possible, as the Gateway API permits. versions has the version by CRD; nil if the versions are not known.
+// supportedVersionCondition returns condition SupportedVersion. It is True if the Gateway API CRDs have a version from 1.0,
+// the first version with kinds in v1, to newestVersion. With other versions, Gateways are still served as far as possible,
+// as the Gateway API permits. versions has the version by CRD; nil if the versions are not known.
 func supportedVersionCondition(versions map[string]string) metav1.Condition {
 	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusSupportedVersion), Status: metav1.ConditionTrue,

@@ -45,8 +45,8 @@ type StatusReporter interface {
 func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
-		// An event that is neither a warning nor reported only once just informs that the controller waits. It is repeated
-		// only after a change in AWS.
+		// An event that is neither a warning nor reported only once just informs that the controller waits. Such an event is
+		// repeated only after a change in AWS.
 		if e, ok := Event(x, o.Stack.Leaving); ok && (e.Warning || e.Once || o.Changed) {
 			out = append(out, e)
 		}
@@ -74,8 +74,8 @@ func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	})
 }
 
-// Event returns the event about a finding; false if its object has no namespace, because then there is no event. leaving are
-// the members that leave the stack.
+// Event returns the event about a finding. It returns false if the object has no namespace, because such objects get no
+// events. leaving are the members that leave the stack.
 func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false

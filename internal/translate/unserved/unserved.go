@@ -39,7 +39,7 @@ const (
 	targetTypeAnnotation = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// Items returns a reference to the object if there is a finding about it, and nothing otherwise.
+// Items returns a reference to the object if there is a finding about the object, and nil otherwise.
 func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	if len(findingsAbout(v, obj, opt)) == 0 {
 		return nil
@@ -56,8 +56,8 @@ func FindingFor(v *cluster.View, obj cluster.Object, opt Options) (finding.Findi
 	return found[0], true
 }
 
-// Report returns the findings about an object. A new object is not reported yet; for it, wait is the time after which Report
-// must be called again.
+// Report returns the findings about an object. An object that was just created is not reported yet. In this case, Report
+// must be called again after the time wait.
 func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found finding.List, wait time.Duration) {
 	obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 	if obj == nil || err != nil {

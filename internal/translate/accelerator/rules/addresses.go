@@ -34,12 +34,12 @@ func invalidAddresses(s Subject) (out []Violation) {
 }
 
 // MaxAddresses is the maximum number of addresses of the account (BYOIP) that an accelerator can have. The CRD schema has
-// the same limit. invalidAddresses checks at most one address more.
+// the same limit. invalidAddresses checks only the first MaxAddresses+1 addresses.
 const MaxAddresses = 2
 
-// ImmutableFieldChanges returns a violation if spec.ipAddresses of an existing accelerator changes, because addresses
-// take effect only when the accelerator is created. It is no violation to set the addresses that the accelerator already
-// has, or to remove addresses that had no effect.
+// ImmutableFieldChanges returns a violation if spec.ipAddresses of an existing accelerator changes, because addresses take
+// effect only when the accelerator is created. Users may still set the addresses that the accelerator already has, or remove
+// addresses that had no effect.
 func ImmutableFieldChanges(was, now *aga.GlobalAccelerator) []Violation {
 	if was.Status.AcceleratorARN == "" || sameAddresses(was.Spec.IPAddresses, now.Spec.IPAddresses) {
 		return nil

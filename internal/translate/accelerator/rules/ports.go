@@ -32,7 +32,7 @@ type portSpans struct {
 	widest []portSpan
 }
 
-// portSpansOf returns the valid port ranges of the listeners for which counts returns true.
+// portSpansOf returns the valid port ranges of the listeners for which the function counts returns true.
 func portSpansOf(s Subject, counts func(aga.Listener) bool) portSpans {
 	var out portSpans
 	for i, l := range s.Spec.Listeners {
@@ -69,8 +69,8 @@ func (s portSpans) spanContaining(port int32) (portSpan, bool) {
 	return s.widest[n-1], true
 }
 
-// overlappingPairs returns a pair for each port range that overlaps another: this range and one that it overlaps. The
-// pairs have the order of the spec.
+// overlappingPairs returns a pair for each port range that overlaps other port ranges: this port range and one of the
+// others. The pairs are in the order of the spec.
 func (s portSpans) overlappingPairs() [][2]portSpan {
 	var out [][2]portSpan
 	for i, r := range s.sorted {

@@ -34,8 +34,8 @@ type Violation struct {
 	Field, Value string
 	// Message describes what is wrong, with the value. Fix describes what to do.
 	Message, Fix string
-	// IsAdvice reports whether the webhook admits the object in spite of the violation, because it lacks facts to
-	// decide, such as the ports of an endpoint or quotas that AWS has raised.
+	// IsAdvice reports whether the webhook admits the object in spite of the violation, because the webhook lacks facts,
+	// such as the ports of an endpoint or quotas that AWS has raised.
 	IsAdvice bool
 
 	// identity identifies the violation regardless of its position in the object.

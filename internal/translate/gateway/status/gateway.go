@@ -112,7 +112,7 @@ func (r *Status) programmedCondition() (metav1.Condition, bool) {
 	case unserved.Reason != "":
 		return newCondition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
 	case live && r.IsBlocked() && r.isProgrammed():
-		return metav1.Condition{}, false // the load balancer serves an earlier generation; the condition already shows this
+		return metav1.Condition{}, false // the load balancer still serves an earlier generation, which the condition already shows
 	case live && lb.Active:
 		return newCondition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.Gateway.Generation), true
 	case live:

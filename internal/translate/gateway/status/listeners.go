@@ -134,7 +134,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 	case !v.valid:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: v.resolved.Message}
 	case !live && r.isProgrammed() && r.Outcome.Err != nil:
-		return attach.Problem{} // the load balancer existed before and continues to serve
+		return attach.Problem{} // the existing load balancer is not changed and continues to serve
 	case !live || !lb.Active:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
 	case r.refusesConnections(int32(l.Spec.Port)):
@@ -165,9 +165,9 @@ func (r listenerReport) pendingImport(l *attach.Listener) string {
 	return ""
 }
 
-// firstError returns the message of the first error about parent, the Gateway or a route of the port; "" if there is none. This
-// error is probably the reason why the load balancer does not listen on the port. The message is for the status of parent,
-// which is the Gateway or a ListenerSet.
+// firstError returns the message of the first error about parent or about a route of the port; "" if there is none. parent
+// is the Gateway or a ListenerSet, and the message is for its status. The error is probably the reason why the load balancer
+// does not listen on the port.
 func (r listenerReport) firstError(parent finding.Ref, port int32) string {
 	refs := []finding.Ref{parent, r.ref()}
 	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
@@ -188,8 +188,8 @@ func (r listenerReport) firstError(parent finding.Ref, port int32) string {
 }
 
 // nothingServedReason returns the reason why no listener is served although the load balancer is active. It returns the zero
-// Problem if a listener is served, or if no listener has a problem. It has no details of ListenerSets, because they may be in
-// other namespaces.
+// Problem if a listener is served, or if no listener has a problem. The reason has no details of ListenerSets, because
+// ListenerSets may be in other namespaces.
 func (r listenerReport) nothingServedReason() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.AllResources {
 		return attach.Problem{}
@@ -285,7 +285,8 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) 
 	return out
 }
 
-// generationOf returns the generation that was read of a ListenerSet; for other parents, that of the Gateway.
+// generationOf returns the generation of a ListenerSet as it was read. For other parents, it returns the generation of the
+// Gateway.
 func (r *Status) generationOf(parent finding.Ref) int64 {
 	for _, s := range r.Attached.Sets {
 		if parent == cluster.RefOf(s.Object) {

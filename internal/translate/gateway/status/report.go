@@ -56,7 +56,8 @@ func (r *Status) RouteAndSetEdits() []cluster.Patch {
 
 func (r *Status) ref() finding.Ref { return cluster.RefOf(r.Gateway) }
 
-// liveLoadBalancer returns the load balancer of the Gateway in AWS; false if there is none, or if it is not known.
+// liveLoadBalancer returns the load balancer of the Gateway in AWS. It returns false if there is none, or if the state of
+// AWS is not known.
 func (r *Status) liveLoadBalancer() (engine.LiveLoadBalancer, bool) {
 	lb, ok := r.Outcome.LiveLoadBalancers[model.LoadBalancerID]
 	return lb, ok

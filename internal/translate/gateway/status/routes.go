@@ -24,7 +24,7 @@ type routeResult struct {
 	accepted, resolved attach.Problem
 	// partial is the reason why some rules are not served, if the route is accepted for its other rules.
 	partial attach.Problem
-	// advice describes fields that have no effect, or another effect than the user intended.
+	// advice describes fields that have no effect, or that have another effect than the user intended.
 	advice string
 }
 
@@ -253,7 +253,7 @@ func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParent
 			case i < 0 || used[i]:
 				differ = true
 			case len(h.Conditions) > 0 && h.Conditions[0].ObservedGeneration > generation:
-				used[i], out = true, append(out, h) // the entry is about a later generation than route, so it stays
+				used[i], out = true, append(out, h) // entry h is about a later generation than route, so h is not changed
 			default:
 				used[i] = true
 				w := want[i]

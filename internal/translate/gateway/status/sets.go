@@ -9,7 +9,7 @@ import (
 )
 
 // listenerSetEdits returns the patches for the status of the ListenerSets of the Gateway. While the whole Gateway is held,
-// accepted ListenerSets keep their status, as the Gateway keeps that of its listeners.
+// the status of accepted ListenerSets is not changed.
 func (r *Status) listenerSetEdits() []cluster.Patch {
 	var out []cluster.Patch
 	for _, s := range r.Attached.Sets {
