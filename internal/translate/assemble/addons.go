@@ -90,8 +90,8 @@ func (b addOnBuilder) reportIfDisabled(o finding.Origin, on bool, flag string) b
 }
 
 // liveAddOn returns the association of the existing load balancer with an AWS service, for comparison with the values of a
-// setting. value returns the association as a value of the setting. is reports whether a value of the setting means the
-// association have.
+// setting. value converts the association to a value of the setting. is reports whether the association in AWS is the one
+// that the value asked requests.
 func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.LiveValue[T] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {

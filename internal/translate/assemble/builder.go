@@ -37,12 +37,13 @@ type Options struct {
 	// NoSecurityGroups creates network load balancers without security groups.
 	NoSecurityGroups bool
 
-	// NoIPTargets disables target type "ip", NoCapacityReservations capacity reservations, and NoWeightedTargetGroups
-	// several weighted target groups in one action.
+	// NoIPTargets disables target type "ip", and NoCapacityReservations disables capacity reservations.
+	// NoWeightedTargetGroups disables actions with several weighted target groups.
 	NoIPTargets            bool
 	NoCapacityReservations bool
 	NoWeightedTargetGroups bool
-	// NoWAFv2, NoWAFClassic and NoShield disable these services. Existing web ACLs and protections are not changed.
+	// NoWAFv2, NoWAFClassic and NoShield disable AWS WAF, AWS WAF Classic and AWS Shield. Existing web ACLs and protections
+	// are not changed.
 	NoWAFv2      bool
 	NoWAFClassic bool
 	NoShield     bool

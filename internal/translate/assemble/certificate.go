@@ -56,8 +56,9 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	}
 }
 
-// mainDomain returns the host that a certificate is requested for; the others are alternative names. It is the first one
-// that ACM accepts as common name, which has at most 64 characters. If there is none, ACM refuses the request.
+// mainDomain returns the host that becomes the common name of a requested certificate. It is the first host that ACM accepts
+// as common name, which has at most 64 characters. The other hosts become alternative names. If ACM accepts no host as
+// common name, ACM refuses the request.
 // https://docs.aws.amazon.com/acm/latest/APIReference/API_RequestCertificate.html
 func mainDomain(hosts []string) string {
 	if i := slices.IndexFunc(hosts, func(host string) bool { return len(host) <= 64 }); i >= 0 {
@@ -94,8 +95,8 @@ func (b *Builder) AddManagedCertificates() {
 }
 
 // certificates returns the certificates of a member for the TLS listener of a port. These are the certificates that the
-// member names, or else the requested certificate. A member with neither has the certificates of its TLS Secrets, held
-// certificates, and certificates in ACM for its other hosts.
+// member names, or else the requested certificate. A member with neither of them uses the certificates of its TLS Secrets,
+// held certificates, and certificates in ACM for its other hosts.
 func certificates(m *members.Member, port int32) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldForObject(m.Ref, c.Origin)}}

@@ -82,10 +82,10 @@ func protocolsOf(p *members.Port) []string {
 	return out
 }
 
-// mergeClients merges one of the two settings that name clients: CIDRs or prefix lists. get returns this setting of a
-// member, other the other setting, and current the value in AWS. If the value in AWS is empty, a member that sets only
-// the other setting counts as a member that sets an empty list. Otherwise the CIDRs of one member and the prefix lists
-// of another would together admit more clients than each member sets.
+// mergeClients merges one of the two settings that name clients: CIDRs or prefix lists. For a member, get returns this
+// setting and other returns the other one. current returns the value in AWS. If the value in AWS is empty, a member that
+// sets only the other setting counts as a member that sets an empty list. Without this rule, the CIDRs of one member and the
+// prefix lists of another would together admit more clients than each member sets.
 func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.MergedSetting[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
 		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).IsPresent() && other(m).Set })

@@ -118,8 +118,8 @@ const MaxNamedTargetGroups = 100
 // NamedTargetGroups has the names and ARNs by which the members of each namespace reference target groups.
 type NamedTargetGroups map[string]map[string]bool
 
-// Add adds ref, the name or ARN of a target group, to those of a namespace. It returns false if the namespace already has
-// MaxNamedTargetGroups others.
+// Add adds ref, the name or ARN of a target group, to those of a namespace. It returns false if ref is new and the namespace
+// already references MaxNamedTargetGroups target groups.
 func (n NamedTargetGroups) Add(namespace, ref string) bool {
 	of := n[namespace]
 	if of == nil {

@@ -55,7 +55,7 @@ func (b tagBuilder) maxUserTags() int {
 	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
-// fitTags returns the tags that the setting at sets, up to the number room. It reports the tags that it leaves out. use is
+// fitTags returns at most room of the tags that users set in the setting at. It reports the tags that it leaves out. use is
 // the part of the message that names the resource of the tags.
 func (b tagBuilder) fitTags(at finding.Origin, use string, room int, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))

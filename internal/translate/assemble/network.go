@@ -60,8 +60,8 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 	return true
 }
 
-// fixForSecurityGroups returns, for fixes, how users permit new load balancers to have security groups. isSetting reports
-// whether a setting of the object forbids them; otherwise the feature gate does.
+// fixForSecurityGroups returns the fix of a finding: how users permit security groups on new load balancers. If isSetting is
+// true, a setting of the object excludes security groups. Otherwise, a feature gate of the controller excludes them.
 func (b networkSettingsBuilder) fixForSecurityGroups(isSetting bool) string {
 	if isSetting {
 		return "remove " + b.settingName("disable-nlb-sg")

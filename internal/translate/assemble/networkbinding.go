@@ -69,8 +69,8 @@ func (r BindingRequest) networkPorts() []model.PeerPort {
 	return out
 }
 
-// clientRules returns the rules that admit clients by CIDR. If they do not admit the health checks of the load balancer,
-// it also returns a rule for these.
+// clientRules returns the rules that admit clients by CIDR. If these rules do not admit the health checks of the load
+// balancer, it also returns a rule for health checks.
 func (r BindingRequest) clientRules() []model.BindingRule {
 	g, c := r.TargetGroup, r.Clients
 	protocols := transportProtocols(g.Protocol)

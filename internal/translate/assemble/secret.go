@@ -18,8 +18,8 @@ import (
 // Label is a label of a Kubernetes object.
 type Label struct{ Key, Value string }
 
-// readSecret reads a Secret with get, and returns it if it has the label SecretLabel. Otherwise, or if the Secret does
-// not exist, it calls fault with the reason and returns false.
+// readSecret reads a Secret with get, and returns it if it has the label SecretLabel. If the Secret does not exist or lacks
+// the label, readSecret calls fault with the reason and returns false.
 func (o Options) readSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		// get is not called, because the client of the API server rejects names with a slash.

@@ -93,8 +93,9 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Secu
 	}}
 }
 
-// liveBackendSecurityGroup returns whether the existing load balancer has the shared backend security group. The value is
-// unavailable if the ID of this security group is unknown because the security groups of the cluster could not be read.
+// liveBackendSecurityGroup returns true as live value if the existing load balancer has the shared backend security group.
+// The value is unavailable if the ID of this security group is unknown, because the security groups of the cluster could not
+// be read.
 func (b securityGroupBuilder) liveBackendSecurityGroup() members.LiveValue[bool] {
 	lb, id := b.LiveLoadBalancer(), b.BackendSecurityGroupID()
 	if lb != nil && id == "" && b.Live.Facts.Fault(model.AskSecurityGroups{}) != nil {

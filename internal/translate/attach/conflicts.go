@@ -46,8 +46,8 @@ func listenerSlotOf(l gatewayv1.Listener, host string) listenerSlot {
 }
 
 // resolveConflicts sets the Problem of the listeners. order has their indexes; an earlier listener has precedence. It
-// returns the ports on which listeners of different owners conflict. On these ports, it matters which listeners are
-// served now.
+// returns the ports on which listeners of different owners conflict. On these ports, listeners that are served now have
+// precedence.
 func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	contested = map[int32]bool{}
 	first := map[int32]*Listener{} // first valid listener by port
@@ -129,7 +129,7 @@ func (e *evaluation) conflictingListener(l, first, taken *Listener) (holder *Lis
 // that a ListenerSet serves.
 func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 	live := map[int]bool{}          // listeners with a route that the load balancer serves now
-	owners := map[parentPort]bool{} // Gateways and ListenerSets with such a listener, and the port
+	owners := map[parentPort]bool{} // Gateways and ListenerSets that have a listener in live, with its port
 	for _, r := range e.out.Routes {
 		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {

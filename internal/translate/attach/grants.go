@@ -29,7 +29,7 @@ func NewGrants(v *cluster.View) *Grants {
 	return &Grants{view: v, byNamespace: map[string]map[grant]string{}}
 }
 
-// Permits reports whether a reference is permitted. A reference to the same namespace always is.
+// Permits reports whether a reference is permitted. References within a namespace are always permitted.
 func (g *Grants) Permits(from Referrer, to Referent) bool {
 	return from.Namespace == to.Namespace || g.PermittingGrant(from, to) != ""
 }

@@ -23,9 +23,8 @@ func coversHost(a, b string) bool {
 	return strings.HasPrefix(a, "*.") && b != a && strings.HasSuffix(b, a[1:])
 }
 
-// compatibleHosts returns the hostnames for which a route serves requests on a listener, and whether there are any. The
-// list nil with true means all hostnames. listener is the hostname of the listener, and route has the hostnames of the
-// route.
+// compatibleHosts returns the hostnames for which a route serves requests on a listener, and whether there are any. A nil
+// list with true means all hostnames. listener is the hostname of the listener, and route has the hostnames of the route.
 func compatibleHosts(listener string, route []string) ([]string, bool) {
 	switch {
 	case len(route) == 0 && listener == "":

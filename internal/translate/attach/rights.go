@@ -66,8 +66,8 @@ func mayMatchDomain(hostname, domain string) bool {
 	return ok
 }
 
-// listenerAdmits reports whether a listener admits routes of a kind and namespace. A namespace with routes cannot have
-// been deleted. If it is not found, its labels are not known yet, and a label selector admits it.
+// listenerAdmits reports whether a listener admits routes of a kind and namespace. A namespace with routes cannot have been
+// deleted. So if the namespace is not found, its labels are not known yet, and it counts as admitted by a label selector.
 func (r Result) listenerAdmits(listener int, namespace string, kind cluster.Kind) bool {
 	e := r.evaluation
 	s := e.namespaces[listener]

@@ -56,8 +56,8 @@ const (
 )
 
 // ListenerSetStatusReset returns the patch that resets the status of a ListenerSet, which no Gateway of this controller
-// serves any more, to the status that the API server sets on a new ListenerSet. Conditions of other types stay. The patch
-// changes nothing if another controller has written the status in the meantime.
+// serves any more, to the status that the API server sets on a new ListenerSet. Conditions of other types are not changed.
+// The patch changes nothing if another controller has written the status in the meantime.
 func ListenerSetStatusReset(ref cluster.Ref) cluster.StatusEdit {
 	return cluster.StatusEdit{Ref: ref, Edit: func(obj cluster.Object, now metav1.Time) any {
 		set, ok := obj.(*gatewayv1.ListenerSet)

@@ -21,8 +21,8 @@ import (
 // useAnnotationPort is the port name of a backend whose action is in an actions annotation.
 const useAnnotationPort = "use-annotation"
 
-// actions builds the actions of a rule, or of a default backend, on a port. It returns false if they cannot be built; then
-// the rule is held.
+// actions builds the actions of a rule, or of a default backend, on a port. If the actions cannot be built, it returns
+// false, and the rule is held.
 func (t *translation) actions(m *member, p *members.Port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
 	last, service, ok := t.finalAction(m, b, at)
 	if !p.TLS {

@@ -25,7 +25,7 @@ const (
 )
 
 // classification reports whether this controller serves an Ingress, and has the class parameters of the Ingress. If there is
-// a fault, managed is false and has no meaning, but params are set if they were found.
+// a fault, managed is always false, but params are set if they were found.
 type classification struct {
 	managed bool
 	// namespaceRefused is set, together with a fault, if the class does not admit the namespace of the Ingress. Then

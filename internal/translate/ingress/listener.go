@@ -61,8 +61,8 @@ func (t *translation) buildListener(p *members.Port) model.Listener {
 	return l
 }
 
-// reportOmittedRules reports the rules in all that are not in made, because redirects answer all their requests. The plan
-// reports the rules that are created although they receive no requests.
+// reportOmittedRules reports rules that are not created, because redirects answer all their requests: the rules in all that
+// are not in made. The plan reports the rules that are created although they receive no requests.
 func (t *translation) reportOmittedRules(all, made []model.Rule) {
 	if len(all) == len(made) {
 		return
@@ -137,8 +137,8 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = actions
 }
 
-// chooseDefaultBackend returns the index of the claimant whose default backend a port gets, and its actions. ok is false if
-// that default backend is held.
+// chooseDefaultBackend chooses the default backend of a port. claimants are the members with a default backend, and used is
+// the index of the chosen one. ok is false if its default backend is held.
 func chooseDefaultBackend(t *translation, p *members.Port, claimants []*member) (used int, actions []model.Action, ok bool) {
 	for i, m := range claimants {
 		if !m.Blocked {
@@ -157,10 +157,10 @@ func chooseDefaultBackend(t *translation, p *members.Port, claimants []*member) 
 	return 0, nil, false
 }
 
-// servesDefaultBackend reports whether the existing listener of a port serves the default backend of a member. Then its
-// default action forwards to target groups of the member, or is the redirect or fixed response in the actions annotation
-// of the member. The result is false for a response that noDefaultBackend, or the default backend of one of the others,
-// gives too.
+// servesDefaultBackend reports whether the existing listener of a port serves the default backend of a member: its default
+// action forwards to target groups of the member, or is the redirect or fixed response in the actions annotation of the
+// member. The result is false for a response that does not identify the member, because it is equal to noDefaultBackend or
+// to the response of one of the others.
 func servesDefaultBackend(t *translation, p *members.Port, m *member, others []*member) bool {
 	live := t.LiveLoadBalancer().ListenerOnPort(p.Number)
 	if live == nil || plan.AreActionsOwnedBy(*t.Live, m.Ref, live.Default) {

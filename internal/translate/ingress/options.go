@@ -14,8 +14,8 @@ type Options struct {
 	// Class is the value of annotation kubernetes.io/ingress.class of the Ingresses that are served. If it is empty,
 	// Ingresses with the value "alb" and Ingresses without any class are served.
 	Class string
-	// RequireServices and RequireActions hold a rule whose Service or action does not exist. Otherwise such a rule answers
-	// with status 503.
+	// RequireServices and RequireActions hold a rule whose Service or action does not exist. If they are false, requests for
+	// the rule are answered with status 503.
 	RequireServices bool
 	RequireActions  bool
 	// MaxListeners is the maximum number of ports of one Ingress; 0 means 100.

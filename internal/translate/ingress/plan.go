@@ -13,7 +13,8 @@ import (
 )
 
 // planPatches returns patches that write the plan of the stack into an annotation of its first member, if DescribePlan is
-// set, and remove the annotation from other members. If there is no plan, because the stack is held, the annotations stay.
+// set, and remove the annotation from other members. If there is no plan, because the stack is held, the annotations are not
+// changed.
 func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	text := ""
 	if f.opt.DescribePlan {

@@ -75,7 +75,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 	}
 	for _, lb := range have.LoadBalancers {
 		if lb.Type == model.Network.String() {
-			continue // a frontend NLB
+			continue // a frontend NLB has no rules of Ingresses
 		}
 		for i := range lb.Listeners {
 			l := &lb.Listeners[i]

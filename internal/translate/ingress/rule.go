@@ -13,8 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// buildRule builds the rule for one path on one port. If the rule has a fault, it is held. It returns false if there is no
-// rule, because the namespace may not use the host, or because the path is not valid and only an existing rule is held.
+// buildRule builds the rule for one path on one port. If the rule has a fault, it is held. buildRule returns false if there
+// is no rule to build, because the namespace may not use the host, or because the path is not valid and only an existing
+// rule is held.
 func (t *translation) buildRule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
@@ -72,8 +73,8 @@ func pathFault(p rulePath) string {
 }
 
 // conditions builds the conditions of a rule from the host, the path, and the conditions annotation of the backend, which
-// can add alternative hosts and paths, and other conditions. If there is a fault, it returns only the host and the path, and
-// false.
+// can add alternative hosts and paths, and other conditions. If there is a fault, it returns false, with the conditions for
+// the host and the path only.
 func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool) {
 	host, path, ok := model.HostHeader{}, model.PathPattern{}, true
 	if p.host != "" {

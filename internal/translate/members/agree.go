@@ -19,10 +19,10 @@ type LiveValue[T any] struct {
 	Matches func(T) bool
 	// Value is the value in AWS.
 	Value T
-	// Absent reports whether AWS certainly has no value, so that no member has set one before.
+	// Absent reports whether it is known that AWS has no value, which means that no member has set one before.
 	Absent bool
-	// Unavailable reports whether the value in AWS could not be read. Then nothing is changed, and no finding about a
-	// conflict with the value in AWS is reported.
+	// Unavailable reports whether the value in AWS could not be read. Then the setting is not changed in AWS, and no finding
+	// about a conflict with the value in AWS is reported.
 	Unavailable bool
 }
 
@@ -32,8 +32,8 @@ func LiveValueOf[T any](value T, known bool, same func(a, b T) bool) LiveValue[T
 	return LiveValue[T]{Known: known, Value: value, Matches: func(v T) bool { return same(value, v) }}
 }
 
-// MergedSetting is the value of a setting after merging the values of all members. KeepsLive reports whether it is the value
-// in AWS, which stays although no member is known to set it.
+// MergedSetting is the value of a setting after merging the values of all members. KeepsLive reports whether this is the
+// value in AWS, which is not changed although no member is known to set it.
 type MergedSetting[T any] struct {
 	settings.Opt[T]
 	KeepsLive bool
@@ -166,9 +166,9 @@ func MergePortSetting[T any](t *Translation, p *Port, key string, get func(*Memb
 
 var errPortsUnknown = errors.New("it is not known on which ports the member listens")
 
-// ReportIgnoredValue reports that value, which member m sets at o, has no effect, because the object in by sets the value
-// kept. isLive reports whether kept is the value in AWS; otherwise it is used because the object comes first in the order of
-// the members. kept is nil if the value in AWS stays and is unknown. what is the name of the setting.
+// ReportIgnoredValue reports that the value that member m sets at origin o has no effect, because object by sets the value
+// kept. If isLive is true, AWS has the value kept. Otherwise, object by comes first in the order of the members. kept is nil
+// if the value in AWS is not changed and is unknown. what is the name of the setting.
 func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first by group.order and name"
 	switch {

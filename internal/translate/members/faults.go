@@ -23,8 +23,8 @@ func (t *Translation) ReportFault(m *Member, f settings.Fault, reach finding.Rea
 	t.Found.Add(x)
 }
 
-// HoldMember holds all resources of a member because f is not nil: the value of a setting is not valid. If the setting is
-// not used, the fault is only reported, as a warning.
+// HoldMember holds all resources of a member if f, the fault of one of its settings, is not nil. If the setting is not used,
+// HoldMember only reports the fault, as a warning.
 func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	switch {
 	case f == nil:

@@ -18,8 +18,9 @@ func DisablesProtection(annotations map[string]string, annotation string) bool {
 	return err == nil && parseErr == nil && !on
 }
 
-// DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay; nil otherwise. It must
-// stay if the load balancer attributes in an annotation enable deletion protection, or name it and are not valid.
+// DeletionGuard returns a finding if the load balancer of an object that is being deleted must not be deleted; nil
+// otherwise. This is the case if the load balancer attributes in an annotation enable deletion protection, or if they name
+// it and are not valid.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.ParseMap(raw)

@@ -22,9 +22,10 @@ func (t *Translation) guestsAmong(members []*Member) bool {
 		slices.ContainsFunc(members, func(m *Member) bool { return m.Ref.Namespace != members[0].Ref.Namespace })
 }
 
-// withoutGuests removes values of guests from asks. It keeps a value only if the owner sets none, and AWS has the value or
-// the value in AWS cannot be read. Each removed value that differs from that of the owner is reported on the guest that
-// sets it. unavailable is a value that cannot be read; if a guest sets it, it counts only if the owner sets no value.
+// withoutGuests removes values of guests from asks. It keeps the value of a guest only if the owner sets none, and AWS has
+// the value or the value in AWS cannot be read. Each removed value that differs from that of the owner is reported on the
+// guest that sets it. unavailable is a value that cannot be read. If a guest sets it and the owner sets a value, it is
+// ignored.
 func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], unavailable *memberValue[T], same func(a, b T) bool, current func() LiveValue[T]) ([]memberValue[T], *memberValue[T]) {
 	var ofOwner, guests []memberValue[T]
 	for _, a := range asks {

@@ -54,8 +54,9 @@ func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadB
 	}
 }
 
-// LiveAttributes returns the attributes of a load balancer in AWS; nil if they were not read. Then it adds a question about
-// them to the stack, so call it only for contested attributes. The plan reads the attributes that it may change.
+// LiveAttributes returns the attributes of a load balancer in AWS; nil if they were not read. If they were not read, it adds
+// a question about them to the stack, so call it only for contested attributes. The plan reads the attributes that it may
+// change.
 func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]string {
 	if lb == nil || !t.RequireAnswer(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
 		return nil

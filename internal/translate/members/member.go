@@ -31,8 +31,8 @@ type Member struct {
 	// precedence.
 	ClassTags, Tags map[string]string
 
-	// Blocked reports whether all resources of the member are held. Undetermined reports whether, in addition, its ports are
-	// not known, or its position in the order of the members.
+	// Blocked reports whether all resources of the member are held. Undetermined reports whether, in addition, its ports or
+	// its position in the order of the members are not known.
 	Blocked, Undetermined bool
 	// Oversized reports whether the member has more listeners or rules than the operator allows.
 	Oversized bool
@@ -54,8 +54,8 @@ type Member struct {
 	Imports       []model.ManagedCertificate
 	ImportedNames []string
 	// HeldCertificates has, by listener port, the ARNs of existing certificates that were imported or requested for the
-	// member, and that are held because the flag for this is no longer set. HeldField is the field of the member that names
-	// or requests them.
+	// member. They are held because the flag that enables imports or requests is no longer set. HeldField is the field of
+	// the member that names or requests them.
 	HeldCertificates map[int32][]string
 	HeldField        string
 }
@@ -91,7 +91,7 @@ type Translation struct {
 	// Isolated reports whether tenancy is isolated: only one class decides the load-balancer-wide settings.
 	Isolated bool
 	// Owner is the namespace that owns the load balancer: only members of this namespace decide the load-balancer-wide
-	// settings. It is "" if no member may decide them, and nil if each member may.
+	// settings. It is "" if no member may decide them, and nil if all members may decide them.
 	Owner *string
 	// BackendSecurityGroup is the id of a shared backend security group that the operator provides; "" if there is none.
 	BackendSecurityGroup string

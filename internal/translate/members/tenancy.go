@@ -13,7 +13,7 @@ import (
 func CompareAge(a, b *Member) int { return cmp.Or(a.Created.Compare(b.Created), a.Ref.Compare(b.Ref)) }
 
 // classDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The class
-// of the member with the oldest claim to the stack decides. If some members are served, only these members count.
+// of the member with the oldest claim to the stack decides. If some members are served, the other members are not considered.
 func (t *Translation) classDecides(m *Member) bool {
 	if t.decidingClass == nil {
 		first := slices.MinFunc(t.Members, func(a, b *Member) int {
@@ -35,7 +35,7 @@ func claimsBefore(a, b *Member) bool {
 	return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), CompareAge(a, b)) < 0
 }
 
-// filterByClass returns the values of a setting that count in isolated tenancy: the values of the deciding class, or, if
+// filterByClass returns the values of a setting that are used in isolated tenancy: the values of the deciding class, or, if
 // that class sets none, the values that AWS has. Other values are reported.
 func filterByClass[T any](t *Translation, what string, asks []memberValue[T], live LiveValue[T]) []memberValue[T] {
 	ofClass := func(a memberValue[T]) bool { return a.member.IsFromClass(a.setting.Origin) && t.classDecides(a.member) }

@@ -161,8 +161,8 @@ func (t *translation) sharesTargetGroup(a target) bool {
 	})
 }
 
-// mayForwardTo reports whether the action of a port names the backend of a, or is not valid. If it is not valid, the existing
-// listener is held, and may forward to the backend.
+// mayForwardTo reports whether the action of a port names the backend of target a, or is not valid. If the action is not
+// valid, the existing listener is held, and may forward to the backend.
 func (p *port) mayForwardTo(a target) bool {
 	action := p.owner.set.Actions[p.ListenPort().Key()]
 	return action.Check() != nil || slices.ContainsFunc(action.Value.Targets, func(to settings.NetworkTarget) bool {
@@ -258,7 +258,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 }
 
 // clientRanges returns the client address ranges of the backend svc: the ranges in its own spec, otherwise those of owner,
-// the Service that has the load balancer. If svc is another Service, only the annotation of owner counts, not its spec.
+// the Service that has the load balancer. If svc is another Service, only the annotation of owner is used, not its spec.
 func clientRanges(svc *corev1.Service, owner *member) settings.Opt[[]string] {
 	if svc == owner.svc {
 		return owner.set.InboundCIDRs

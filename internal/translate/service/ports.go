@@ -24,7 +24,8 @@ type port struct {
 	// unmerged are the ports with the same number and another protocol. They have no listener, but the managed security
 	// group admits clients over both protocols, as with AWS Load Balancer Controller.
 	unmerged []*members.Port
-	// first is the first of these ports in spec.ports, index is its index, and at is its field.
+	// first is the port of spec.ports for which there is a listener, or the first of the merged ports. index is its index in
+	// spec.ports, and at is its field.
 	first *corev1.ServicePort
 	index int
 	at    finding.Origin

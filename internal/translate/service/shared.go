@@ -66,8 +66,8 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 }
 
 // removeForeignMembers makes members with onlyByFinalizer leaving members, unless the existing load balancer serves them.
-// Members that it serves joined while sharing was permitted, so they stay. It reports whether there are members with
-// onlyByFinalizer.
+// Members that are served joined while sharing was permitted, so they stay members. The result reports whether there are
+// members with onlyByFinalizer.
 func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {

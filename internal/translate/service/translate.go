@@ -21,7 +21,7 @@ import (
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.loadServices(v, id)
 	hasForeignMembers := g.removeForeignMembers(v, id, live)
-	g.holdMembers() // needs the remaining members, and may add members that must be removed too
+	g.holdMembers() // may add members with onlyByFinalizer, so removeForeignMembers is called again
 	hasForeignMembers = g.removeForeignMembers(v, id, live) || hasForeignMembers
 	g.sortMembers()
 	t := &translation{

@@ -11,7 +11,7 @@ import (
 )
 
 // WithClass returns the settings with the class parameters p. Most parameters replace a whole annotation, including its
-// faults; the field Class has the others. If p is nil, the settings are returned unchanged.
+// faults. The other parameters are stored in the field Class. If p is nil, the settings are returned unchanged.
 func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	if p == nil {
 		return in
@@ -101,7 +101,7 @@ func (c classOverlay) replaceClientRanges(s v1beta1.IngressClassParamsSpec) {
 		for _, cidr := range s.InboundCIDRs {
 			one := parseSetting(parseOneCIDR, cidr, from)
 			if one.Fault != nil {
-				// The valid ranges are not used either, because the operator did not intend these ranges alone.
+				// No range is used, not even the valid ones, because the operator did not intend the valid ranges alone.
 				c.in.InboundCIDRs = one
 				c.in.faults = append(c.in.faults, *one.Check())
 				break

@@ -13,7 +13,7 @@ const Prefix = "alb.ingress.kubernetes.io/"
 // Ingress has the settings of one Ingress from its annotations. WithClass replaces some of them by class parameters. The
 // settings in Backend can also come from a Service.
 type Ingress struct {
-	// The IngressGroup, and the position in it.
+	// GroupName and GroupOrder are the IngressGroup, and the position of the Ingress in the IngressGroup.
 	GroupName  Opt[string] // as in the annotation, not checked
 	GroupOrder Opt[int32]
 
@@ -126,8 +126,8 @@ type TargetGroup struct {
 	SuccessCodes       Opt[string]
 }
 
-// WithDefaults returns a copy of t with the settings of defaults where t has none. MultiCluster is true if it is true in
-// t or in defaults; a value of defaults that is not valid stays a fault.
+// WithDefaults returns a copy of t with the settings of defaults where t has none. MultiCluster is true if it is true in t
+// or in defaults. A value of MultiCluster in defaults that is not valid remains a fault.
 func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
 	out := overrideSettings(t, defaults)
 	if o := defaults.MultiCluster; o.Value || o.Fault != nil {

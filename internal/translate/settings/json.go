@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// An example for each annotation with a JSON value. Error messages about invalid JSON show it.
+// Examples of annotations with a JSON value. Error messages about invalid JSON show them.
 const (
 	listenPortsForm = `[{"HTTP":80},{"HTTPS":443}]`
 	mutualAuthForm  = `[{"port":443,"mode":"verify","trustStore":"NAME"}]`

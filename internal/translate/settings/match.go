@@ -33,8 +33,8 @@ type conditionJSON struct {
 	SourceIPConfig *struct{ Values []string }
 }
 
-// maxConditionValues is the maximum number of conditions and values in an annotation. It is far above what AWS accepts in a
-// rule (5 unless the quota is raised). It limits the memory, because each path of a backend gets a copy of the conditions.
+// maxConditionValues is the maximum number of conditions and values in an annotation. AWS accepts far fewer in a rule (5
+// unless the quota is raised). The maximum limits memory, because each path of a backend gets a copy of the conditions.
 const maxConditionValues = 100
 
 // ParseConditions parses a conditions annotation. The result is in the order of the annotation.

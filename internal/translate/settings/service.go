@@ -55,8 +55,8 @@ type NetworkTargets struct {
 	TargetGroup
 	// PortAttributes has the number of the Service port as key. Attributes with an empty value are left out.
 	PortAttributes map[string]Opt[map[string]string]
-	// ProxyProtocol enables proxy protocol for all ports. ProxyProtocolPorts enables it for these Service ports and
-	// disables it for all others.
+	// ProxyProtocol enables proxy protocol for all ports. ProxyProtocolPorts enables it for the listed Service ports and
+	// disables it for all other ports.
 	ProxyProtocol      Opt[bool]
 	ProxyProtocolPorts Opt[[]int32]
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // LoadBalancerTypes are the values of annotation aws-load-balancer-type that select this controller for a Service. The first
-// value requires annotation aws-load-balancer-nlb-target-type too.
+// value selects it only together with annotation aws-load-balancer-nlb-target-type.
 var LoadBalancerTypes = []string{typeExternal, typeNLBIP}
 
 // ServiceSelection has the operator's settings that select the Services for which this controller creates a load balancer.
