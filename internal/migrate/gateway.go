@@ -307,9 +307,9 @@ func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, r
 	}
 }
 
-// intersect returns the clients that both c and o admit. These are the ranges of each of them that lie within a range of the
-// other, and the prefix lists that both have. open are the ranges that contain all addresses. If c or o has all ranges of
-// open, it admits the prefix lists of the other too.
+// intersect returns the clients that both c and o admit: the ranges of c that lie within a range of o, the ranges of o that
+// lie within a range of c, and the prefix lists that both have. open are the ranges that contain all addresses. If c or o
+// has all ranges of open, it also admits the prefix lists of the other.
 func (c *portClients) intersect(o *portClients, open []string) *portClients {
 	within := func(ranges, others []string) []string {
 		return slices.DeleteFunc(slices.Clone(ranges), func(r string) bool {
@@ -360,7 +360,8 @@ func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 	}
 }
 
-// listenerConfiguration returns the settings of a listener besides protocol and port. needed is false if there are none.
+// listenerConfiguration returns the settings of a listener other than its protocol and port. needed is false if there are no
+// such settings.
 func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.ListenerConfiguration, needed bool) {
 	out.ProtocolPort = fmt.Sprintf("%s:%d", l.Protocol(), l.Port)
 	out.ListenerAttributes = attributeList(l.Attributes)
@@ -382,7 +383,8 @@ func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.Lis
 }
 
 // setCertificates sets the certificates that members name by ARN. If a listener of a Gateway has such certificates, the
-// controller neither discovers nor imports others for it, so setCertificates adds notes about the others.
+// controller neither discovers nor imports certificates for it. So setCertificates adds notes about the members that need
+// discovered or imported certificates.
 func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerConfiguration) {
 	var arns []string
 	var byHost *model.CertHosts

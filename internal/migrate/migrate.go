@@ -274,7 +274,7 @@ func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options,
 }
 
 // selectMembers sets Members and ingresses, and returns the result of Options.IsSelected. An Ingress that is not accepted is
-// not a member, but Options.IsSelected gets it too if there is a finding about it.
+// not a member. If there is a finding about such an Ingress, it is still passed to Options.IsSelected.
 func (g *generator) selectMembers(found finding.List) (selected bool, fault string) {
 	for _, m := range g.IngressStack.Members {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](g.view, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name); ok {

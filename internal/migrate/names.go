@@ -12,8 +12,8 @@ func objectName(namespace, base, suffix string) string {
 	return distinctObjectName(namespace, base, suffix, "")
 }
 
-// distinctObjectName returns the name of one of several generated objects with the same namespace, base and suffix. The text
-// more, which is different for each of them, is only part of the hash.
+// distinctObjectName returns the name of one of several generated objects with the same namespace, base and suffix. more is
+// a text that differs for each of these objects. It is only part of the hash.
 func distinctObjectName(namespace, base, suffix, more string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + base + "/" + suffix + more))
 	cut := func(s string) string { return strings.TrimRight(s[:min(len(s), 8)], "-.") }
@@ -45,8 +45,8 @@ const (
 	networkRoutePrefix       = "nlb"
 )
 
-// albClassName is the name of the GatewayClass of Gateways with an ALB, networkClassName that of Gateways with a network
-// load balancer.
+// albClassName is the name of the GatewayClass of Gateways with an ALB. networkClassName is the name of the GatewayClass of
+// Gateways with a network load balancer.
 const (
 	albClassName     = "aws-alb"
 	networkClassName = "aws-nlb"

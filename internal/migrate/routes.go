@@ -222,8 +222,8 @@ func (g routeBuilder) addMemberRoutes(m finding.Ref, matches map[routeKey]map[in
 	}
 }
 
-// canAddHostOf reports whether the route d can also have the host of the route o: their ports and matches are equal, and d
-// has room for another host.
+// canAddHostOf reports whether the host of the route o can be added to the route d: their ports and matches are equal, and d
+// does not have the maximum number of hosts.
 func (d routeDraft) canAddHostOf(o routeDraft) bool {
 	const maxHosts = 16
 	if len(d.hosts) == maxHosts || d.hosts[0] == "" || o.hosts[0] == "" || !slices.Equal(d.ports, o.ports) {

@@ -108,8 +108,9 @@ func splitByRoute(rules []routeRule) [][]routeRule {
 	return out
 }
 
-// buildRule returns the rule for matches with the same answer. If the rule does not rewrite some paths, it returns another
-// rule for these paths before it. If a route cannot express the answer, the rule answers 503, and a note gives the reason.
+// buildRule returns the rule for matches with the same answer. If the rule must not rewrite some of the paths, another rule
+// for these paths precedes it in the result. If a route cannot express the answer, the rule answers 503, and a note gives
+// the reason.
 func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule {
 	u := matches[0]
 	r := routeRule{origin: ruleOrigin(u)}

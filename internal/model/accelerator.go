@@ -27,7 +27,7 @@ type Accelerator struct {
 	// "cluster/namespace/name".
 	Guests map[string]string
 	// Shared is the ARN of an accelerator of another owner in which this GlobalAccelerator has the endpoint groups of its
-	// region; "" if this GlobalAccelerator has an accelerator itself.
+	// region; "" if this GlobalAccelerator has its own accelerator.
 	Shared string
 	// Listeners are in the order of the spec of the GlobalAccelerator.
 	Listeners []AcceleratorListener
@@ -37,8 +37,8 @@ type Accelerator struct {
 	// Pending reports whether an endpoint has no load balancer yet, so that the stack must be reconciled again.
 	Pending bool
 	// LoadBalancerMissing reports whether AWS has no load balancer with a hostname or ARN of an endpoint, or could not
-	// create the load balancer. No event reports that the load balancer exists, so it is looked up again, less and less
-	// often.
+	// create the load balancer. No event reports that the load balancer exists, so the controller looks it up again at
+	// increasing intervals.
 	LoadBalancerMissing bool
 	// Revoked are the ids of existing endpoints that the GlobalAccelerator may not use any more. They are removed
 	// immediately from every endpoint group, without waiting for their replacements.
@@ -138,9 +138,9 @@ type EndpointGroup struct {
 	// created.
 	OverridesHeld bool
 	Endpoints     []Endpoint
-	// RetainedEndpoints are the ids of existing endpoints that stay although they are not desired. Each of them may be the
-	// load balancer of an object whose load balancer is not known or does not exist yet, or it is not known whether the
-	// GlobalAccelerator may use it.
+	// RetainedEndpoints are the ids of existing endpoints that stay although they are not desired. Either the endpoint may
+	// be the load balancer of an object whose load balancer is not known or does not exist yet, or it is not known whether
+	// the GlobalAccelerator may use the endpoint.
 	RetainedEndpoints []string
 	Origin            finding.Origin
 }
@@ -161,8 +161,8 @@ type Endpoint struct {
 	Unready string
 	// DualStack reports whether the endpoint is known to have IPv6 addresses, SingleStack whether it is known to have none.
 	DualStack, SingleStack bool
-	// ReplacedAt is the time at which another load balancer took the place of this endpoint, which is removed some time
-	// later; zero if the endpoint stays.
+	// ReplacedAt is the time at which another load balancer replaced this endpoint, which is removed some time later. It is
+	// zero if the endpoint is not replaced.
 	ReplacedAt time.Time
 	Origin     finding.Origin
 }

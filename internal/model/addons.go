@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// AddOns are the associations of a load balancer with AWS WAF and AWS Shield. A nil association is not managed: if the load
-// balancer has one in AWS, it stays.
+// AddOns are the associations of a load balancer with AWS WAF and AWS Shield. If a field is nil, the association is not
+// managed, and an existing association in AWS is not changed.
 type AddOns struct {
 	WebACL     *WebACL
 	ClassicACL *ClassicACL

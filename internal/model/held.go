@@ -18,8 +18,8 @@ const (
 	// HeldInvalid means that the rule or action cannot be built, or that its member is blocked. If AWS does not have the
 	// rule yet, a fixed response with status 503 is created in its place; for a default action the status is 404.
 	HeldInvalid Held = 1 << iota
-	// HeldRefused means that AWS refuses the rule or action whatever its values are, or refuses even the fixed response with
-	// status 503 in its place. If AWS does not have the rule yet, it is left out.
+	// HeldRefused means that AWS refuses the rule or action with any values, or refuses even the fixed response with status
+	// 503 in its place. If AWS does not have the rule yet, the rule is left out.
 	HeldRefused
 )
 
@@ -59,7 +59,8 @@ type HeldMember struct {
 	All bool
 	// Port is the port of the listener to which the rules must belong; 0 means any port.
 	Port int32
-	// LoadBalancer reports whether the load balancer itself stays, with its name, even if it has no listeners any more.
+	// LoadBalancer reports whether the load balancer is not deleted, and keeps its name, even if it has no listeners any
+	// more.
 	LoadBalancer bool
 	// ForeignHosts are hosts that belong to other namespaces. Rules of the object for these hosts are not held.
 	ForeignHosts []string

@@ -131,8 +131,8 @@ func (SubnetsNamed) subnetChoice()      {}
 func (SubnetsTagged) subnetChoice()     {}
 func (SubnetsDiscovered) subnetChoice() {}
 
-// SecurityGroupChoice is how the security groups of a load balancer are selected: SecurityGroupsManaged, SecurityGroupsGiven or SecurityGroupsShared. It is
-// nil for a network load balancer without security groups.
+// SecurityGroupChoice is how the security groups of a load balancer are selected: SecurityGroupsManaged, SecurityGroupsGiven
+// or SecurityGroupsShared. It is nil for a network load balancer without security groups.
 type SecurityGroupChoice interface{ securityGroupChoice() }
 
 // SecurityGroupsManaged selects a security group that the controller manages for the stack.
@@ -212,8 +212,8 @@ type Listener struct {
 	// unchanged.
 	Default     []Action
 	DefaultHeld Held
-	// DefaultInPlace is set if the default action is changed in one call, because a quota leaves no room for a change in
-	// several steps.
+	// DefaultInPlace is set if the default action is changed in one call, because a quota does not permit the additional
+	// resources of a change in several steps.
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	// DefaultRuleTags are the tags of a rule that takes the place of the default action: those of the Ingress in DefaultOf.
@@ -275,8 +275,8 @@ type TLS struct {
 	// Certificates are the certificates of each member, in the order of the members of the stack. The plan merges them into
 	// one list.
 	Certificates []CertChoice
-	// Refused are the ARNs of certificates that AWS refuses to attach, OverQuota those of certificates that exceed a quota.
-	// Members that name these certificates keep their existing certificates.
+	// Refused are the ARNs of certificates that AWS refuses to attach. OverQuota are the ARNs of certificates that exceed a
+	// quota. Members that name these certificates keep their existing certificates.
 	Refused, OverQuota []string
 	MutualAuth         *MutualAuth
 	// NotImported reports whether members name TLS Secrets whose certificates are not imported.

@@ -57,8 +57,8 @@ type AskBackendSecurityGroup struct{}
 // AskHealth asks for the health of the targets of the target group with an ARN. The target group belongs to the stack.
 type AskHealth struct{ ARN string }
 
-// AskAdopted asks for the resources of another stack. They are then treated like resources of this stack: while a load
-// balancer is handed over, its resources have the tags of one of the two stacks, or of both.
+// AskAdopted asks for the resources of another stack, to treat them like resources of this stack. While a load balancer is
+// taken over or returned, its resources have the tags of one of the two stacks, or of both.
 type AskAdopted struct{ From StackID }
 
 // Key implements Question.
@@ -71,8 +71,9 @@ type AskListings struct{ Since time.Time }
 
 // AskComparison asks to read resources of the stack again that were last read from AWS, or written by this process, before
 // Since. For load balancers, target groups, listeners and rules, it also asks to read tags again that were last read before
-// TagsSince. The answer is in the observed resources. Attributes, capacity reservations, associations with add-ons and
-// targets of type alb for which other questions ask are also read again. The answers to all other questions are not.
+// TagsSince. The answer is in the observed resources. If other questions ask for attributes, capacity reservations,
+// associations with add-ons or targets of type alb, these are also read again. Answers to all other questions are not read
+// again.
 type AskComparison struct{ Since, TagsSince time.Time }
 
 // AskAttributes asks for the attributes of an existing resource of the stack. Of is "load-balancer", "listener" or
@@ -211,7 +212,7 @@ func (s Stack) Questions() []Question {
 			}
 		}
 	}
-	// A target group that a rule names by ARN needs no question, because existing rules have ARNs.
+	// Only names of target groups need a question. Existing rules have ARNs, so ARNs are compared without a question.
 	for _, m := range s.Held.Members {
 		for _, r := range m.Rules {
 			for _, a := range r.Actions {

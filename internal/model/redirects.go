@@ -45,7 +45,7 @@ func (d *redirectIndex) isShadowed(r Rule) bool {
 }
 
 // hasShadowing reports whether one of the redirects for the given hosts and paths answers all requests of a rule. It
-// compares only the redirects for the pair of host and path that has the fewest.
+// compares only the redirects for the pair of host and path that has the fewest redirects.
 func (d *redirectIndex) hasShadowing(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {

@@ -26,8 +26,8 @@ type Rule struct {
 	// PlaceholderConditions are the conditions of the fixed response with status 503 that is created in place of a held
 	// rule. They are set if Conditions exceed the limits of AWS.
 	PlaceholderConditions []Condition
-	// InPlace is set if the existing rule is changed in one call, because a quota leaves no room for a change in several
-	// steps.
+	// InPlace is set if the existing rule is changed in one call, because a quota does not permit the additional resources
+	// of a change in several steps.
 	InPlace bool
 	// OverQuota is set while a quota is reached, so that no rule can be added. The rule then replaces an existing rule of its
 	// namespace that is not desired any more. If there is none, the rule is left out.
@@ -124,7 +124,7 @@ func PlainHost(expr string) (host string, ok bool) {
 	return host, true
 }
 
-// PathPattern matches the path and respects case. Values may have the wildcards * and ?.
+// PathPattern matches the path and is case-sensitive. Values may have the wildcards * and ?.
 type PathPattern struct{ Values, Regex []string }
 
 // HTTPHeader matches the values of the header with a name.
@@ -133,7 +133,7 @@ type HTTPHeader struct {
 	Values, Regex []string
 }
 
-// RequestMethod matches the HTTP method; case matters.
+// RequestMethod matches the HTTP method and is case-sensitive.
 type RequestMethod struct{ Values []string }
 
 // QueryString matches query parameters. A pair with an empty Key matches the value of any parameter.

@@ -46,8 +46,8 @@ func OptimizeRules(l Listener, s Shadowing) []Rule {
 }
 
 // RestoreShadowedRules computes Rules again from AllRules. Rules that are in Rules keep their current values, such as Held.
-// It restores rules that were left out because of a redirect that is held now: AWS may not have this redirect, so the
-// redirect may not answer their requests.
+// A rule that was left out because of a redirect is restored if the redirect is held now: the redirect may not exist in AWS,
+// and then does not answer the requests of the rule.
 func (l *Listener) RestoreShadowedRules() {
 	if l.AllRules == nil {
 		return
@@ -126,7 +126,7 @@ func coveredHosts(e Rule, s Shadowing) values {
 }
 
 // values are the values of the host conditions or of the path conditions of a rule. Plain values and regular expressions are
-// separate, because the same text means different things in the two.
+// separate, because the same text means something else as a plain value than as a regular expression.
 type values struct{ plain, regex []string }
 
 func (v values) isEmpty() bool { return len(v.plain)+len(v.regex) == 0 }
@@ -149,7 +149,7 @@ func pathValues(r Rule) (out values) {
 	return out
 }
 
-// coversValues reports whether e includes all values of r. Empty values stand for everything.
+// coversValues reports whether e includes all values of r. If e or r is empty, it includes all possible values.
 func coversValues(e, r values) bool {
 	if e.isEmpty() {
 		return true

@@ -10,11 +10,11 @@ const (
 // MayTakeOneMore reports whether one of several sharers of a quota may use one more unit. all is the number of units that
 // all sharers use together, have the number that this sharer uses, and others has the number that each other sharer uses.
 //
-// A sharer that stays within the guaranteed part of the quota may take a unit while the quota has room. Any other sharer
-// must leave at least as many units free as it uses. It must also leave enough units free for an eighth of its own use, for
-// the guaranteed parts of sharers that come later, and for each other sharer to reach the same number, up to half of an
-// equal share. The more units a sharer uses, the more it must leave free. So units that become free go to sharers that use
-// fewer.
+// A sharer that stays within the guaranteed part of the quota may use another unit while the quota is not used up. Any other
+// sharer must leave at least as many units free as it uses. It must also leave enough units free for an eighth of its own
+// use, for the guaranteed parts of sharers that come later, and for each other sharer to reach the same number, up to half
+// of an equal share. The more units a sharer uses, the more it must leave free. So units that become free go to sharers that
+// use fewer.
 func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)

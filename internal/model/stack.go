@@ -83,7 +83,7 @@ type Stack struct {
 	// protection.
 	DeletionGuard *finding.Finding
 	// Unprotected is set if a leaving member explicitly disables deletion protection. Deletion protection is then disabled
-	// in AWS; otherwise it stays.
+	// in AWS for load balancers that are to be deleted.
 	Unprotected bool
 	// DryRun reports whether the plan is only reported and not carried out.
 	DryRun bool
@@ -116,8 +116,8 @@ type Adoption struct {
 // IsEmpty reports whether the stack must have no resources.
 func (s Stack) IsEmpty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
 
-// DelaysRepeats reports whether changes are delayed if the desired state changes repeatedly. This is so for accelerators,
-// because AWS deploys each of their changes worldwide and permits few calls. Removals of endpoints that are no longer
+// DelaysRepeats reports whether changes are delayed if the desired state changes repeatedly. Changes of accelerators are
+// delayed, because AWS deploys each change worldwide and permits few calls. Removals of endpoints that are no longer
 // permitted are never delayed.
 func (s Stack) DelaysRepeats() bool { return s.Accelerator != nil }
 

@@ -2,9 +2,9 @@ package model
 
 import "strings"
 
-// ruleCoverage finds the first rule that answers all requests for a host and a path. To be certain, it uses only rules that
-// have no conditions other than hosts and paths. Each pattern covers the same pattern. Only patterns whose single wildcard
-// is * at the beginning of a host or at the end of a path also cover other patterns.
+// ruleCoverage finds the first rule that answers all requests for a host and a path. It uses only rules that have no
+// conditions other than hosts and paths. A pattern covers an equal pattern. Only patterns whose single wildcard is * at the
+// beginning of a host or at the end of a path also cover other patterns.
 type ruleCoverage struct {
 	rules        []Rule
 	hosts        map[string]*earlierPaths // by host pattern
@@ -22,8 +22,8 @@ type earlierPaths struct {
 type UnreachableRule struct{ Rule, CoveredBy int }
 
 // UnreachableRules returns the rules of a listener that get no requests because of earlier rules. rules are in order of
-// precedence. Held rules cover no other rules. A rule that a redirect of its own member covers is not returned: in this way,
-// an Ingress redirects HTTP and serves the same rules over HTTPS.
+// precedence. Held rules cover no other rules. A rule that a redirect of its own member covers is not returned, because an
+// Ingress that redirects HTTP to HTTPS has the same rules on both listeners.
 func UnreachableRules(rules []Rule) []UnreachableRule {
 	var out []UnreachableRule
 	c := ruleCoverage{rules: rules, hosts: map[string]*earlierPaths{}, hostSuffixes: map[string]*earlierPaths{}}
@@ -36,8 +36,8 @@ func UnreachableRules(rules []Rule) []UnreachableRule {
 	return out
 }
 
-// findCoveringRule returns an earlier rule that answers requests of rule r, if earlier rules answer all requests of r. It
-// prefers the first such rule of another member to the first one of the same member.
+// findCoveringRule returns an earlier rule that answers requests of rule r, if earlier rules answer all requests of r. If
+// one of these rules belongs to another member, the first rule of another member is returned.
 func (c *ruleCoverage) findCoveringRule(r Rule) (by int, found bool) {
 	hosts, paths := patternsOf(r)
 	own, redirected := -1, false
@@ -104,7 +104,7 @@ func (s *earlierPaths) addPath(path string, i int) {
 }
 
 // firstCovering returns the index of the first rule that answers all requests for a host pattern and a path pattern. An
-// empty pattern stands for a regular expression, which no rule is known to cover.
+// empty pattern means a regular expression, which no rule is known to cover.
 func (c *ruleCoverage) firstCovering(host, path string) (best int, found bool) {
 	if host == "" || path == "" {
 		return 0, false

@@ -8,11 +8,11 @@ import (
 
 // Withdrawn are the existing resources of a stack that its members may not use any more: a class or a listener no longer
 // admits their namespace, or no ReferenceGrant permits their references any more. They are removed at once, even if the
-// object that used them cannot be translated, and they are never held. Withdrawn includes only resources that are certainly
-// not permitted.
+// object that used them cannot be translated, and they are never held. Resources are not withdrawn if it is not known
+// whether they are permitted.
 type Withdrawn struct {
 	// Rules has, by ARN, rules for hosts that the namespace of the rule may not serve, and rules of a member that is not
-	// admitted. The ARN of a listener stands for its default action.
+	// admitted. The ARN of a listener means the default action of the listener.
 	Rules map[string]Withdrawal
 	// TargetGroups has, by ARN, target groups that must get no more requests. A rule that forwards to no other target group
 	// then answers with status 500.

@@ -15,9 +15,8 @@ func IngressTargetGroupID(ns, ingress, service, port string) string {
 }
 
 // IsTargetGroupOf reports whether id may be the id of a target group for rules of an object: an Ingress, the Service or
-// Gateway of a stack, or a route of a Gateway. If the name of one Ingress begins with the name of another one of the same
-// namespace and a hyphen, the result may be true for the wrong one of the two. It is never true for an Ingress of another
-// namespace.
+// Gateway of a stack, or a route of a Gateway. If Ingresses "a" and "a-b" exist in a namespace, the result for "a" may be
+// true for a target group of "a-b". The result is never true for an Ingress of another namespace.
 func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	end := ":"
 	switch ref.Kind {
@@ -84,7 +83,7 @@ func ListenerID(port int32) string { return formatNumber(port) }
 func RuleID(port, priority int32) string { return formatNumber(port) + ":" + formatNumber(priority) }
 
 // GatewayTargetGroupParts are the objects that the id of a target group of a Gateway stack names. A hyphen joins namespace
-// and name of each object in the id. If these contain hyphens too, several objects are possible.
+// and name of each object in the id. If namespace or name contain hyphens, the id can mean several objects.
 type GatewayTargetGroupParts struct {
 	// Routes and Backends are all possible routes and backends.
 	Routes, Backends []finding.Ref
@@ -102,7 +101,8 @@ func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool)
 	return GatewayTargetGroupParts{Routes: possibleObjects(kind, parts[1]), Backends: possibleObjects("", backend), Port: parts[3]}, ok
 }
 
-// RoutesWithSameIDs returns all other possible routes whose target groups can have the same ids as those of a route.
+// RoutesWithSameIDs returns all other possible routes whose target groups can have the same ids as the target groups of the
+// given route.
 func RoutesWithSameIDs(route finding.Ref) []finding.Ref {
 	return slices.DeleteFunc(possibleObjects(route.Kind, route.Namespace+"-"+route.Name), func(r finding.Ref) bool { return r == route })
 }

@@ -3,8 +3,8 @@ package naming
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
 // BelongsToCluster reports whether tags are those of a resource of the cluster, in the current form or in the form of
-// aws-alb-ingress-controller (LegacyClusterTag). The latter counts only without ClusterTag: users can set LegacyClusterTag,
-// and could otherwise assign resources of their cluster to another cluster.
+// aws-alb-ingress-controller (LegacyClusterTag). LegacyClusterTag is considered only if there is no ClusterTag, because
+// users can set LegacyClusterTag and could assign resources of their cluster to another cluster.
 func BelongsToCluster(cluster string, tags map[string]string) bool {
 	return tags[ClusterTag] == cluster || tags[ClusterTag] == "" && tags[LegacyClusterTag] == cluster
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // AlternativeCount is the number of alternatives of a generated name, including the name itself. A resource that replaces
-// another one gets the first alternative that is free.
+// another one gets the first alternative that no other resource has.
 const AlternativeCount = 9
 
 // nameLimit is the maximum length of names of load balancers and target groups in AWS, in characters.

@@ -102,7 +102,7 @@ func (g GatewayTargetGroup) Name() string {
 }
 
 // IsNameOf reports whether name is one of the alternatives of the name of the target group. It computes the hash in the name
-// only if name begins as required.
+// only if name has the expected prefix.
 func (g GatewayTargetGroup) IsNameOf(name string) bool {
 	return strings.HasPrefix(name, namespacedPrefix(g.Route.Namespace, g.Route.Name)) && IsAlternativeName(name, g.Name())
 }

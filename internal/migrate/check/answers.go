@@ -21,7 +21,7 @@ type Side struct {
 	// FrontendStack is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil for the
 	// side of the Ingresses, or if no Gateway replaces it.
 	FrontendStack *model.Stack
-	// ALBARN is the ARN of the ALB of this side. The target groups of FrontendStack name the ALB by it.
+	// ALBARN is the ARN of the ALB of this side. The target groups of FrontendStack name the ALB by this ARN.
 	ALBARN string
 	// TakesOver reports whether the Gateway takes over the load balancer of the other side.
 	TakesOver bool

@@ -139,9 +139,9 @@ func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
 	c.compareText(port, "attributes", from, to)
 }
 
-// compareKept compares a setting of the load balancer that keeps its value in AWS if it is nil. value returns what is compared.
-// If the Gateway takes over the load balancer and sets a value, a nil value of the Ingresses is a difference, because the value
-// in AWS is not known.
+// compareKept compares a setting of the load balancer. If the setting is nil, AWS keeps its current value. value returns
+// what is compared. If the Gateway takes over the load balancer and sets a value, a nil value of the Ingresses is a
+// difference, because the value in AWS is not known.
 func compareKept[T any](c *comparison, name string, from, to *T, value func(T) any) {
 	valueOf := func(v *T) any {
 		if v == nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // FrontendNLB returns the frontend NLB of a stack; nil if there is none. The result includes the security groups that the
-// frontend NLB shares with the ALB. If a user has set the name of the ALB, Origins of the result has an origin for the
-// name too.
+// frontend NLB shares with the ALB. If a user has set the name of the ALB, Origins of the result also has an origin for the
+// name.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
 		return nil
@@ -67,7 +67,7 @@ func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	return s.FrontendStack.LoadBalancer, s.FrontendStack
 }
 
-// existenceText returns whether a load balancer exists, as users read it.
+// existenceText returns the text that a difference shows for a load balancer: "exists", or "none" if lb is nil.
 func existenceText(lb *model.LoadBalancer) string {
 	if lb == nil {
 		return "none"

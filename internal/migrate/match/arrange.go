@@ -17,8 +17,7 @@ type Rule struct {
 	// Owner identifies the object of the rule. Rules with the same owner and host are in one route. In it, rules with equal
 	// precedence keep their order.
 	Owner string
-	// IsDefault reports whether this is the default action of the listener. It comes after all rules, and needs no rule
-	// itself.
+	// IsDefault reports whether the rule is the default action of the listener. The default action comes after all rules.
 	IsDefault bool
 	// AddedBefore is the RuleIndex of the rule before which Arrange added this rule, so that the requests that match both
 	// keep their answer; -1 if Arrange did not add this rule.
@@ -84,7 +83,7 @@ func Arrange(rules []Rule) ArrangeResult {
 	return out
 }
 
-// answersAll reports whether the rule certainly answers all requests of match m, if no earlier rule does.
+// answersAll reports whether it is known that the rule answers all requests of match m, unless an earlier rule answers them.
 func (r Rule) answersAll(m Match) bool {
 	if !r.Covers(m) {
 		return false

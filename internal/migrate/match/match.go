@@ -107,8 +107,8 @@ func (m Match) Compare(o Match) int {
 	)
 }
 
-// compareHosts orders hostnames by precedence: exact names, then wildcards, then the empty hostname. Among these, more
-// labels come first, then longer names.
+// compareHosts orders hostnames by precedence: exact names, then wildcards, then the empty hostname. Hostnames of the same
+// kind are ordered by the number of labels, then by length, the highest first.
 func compareHosts(a, b string) int {
 	rank := func(h string) int {
 		switch {
@@ -167,7 +167,7 @@ func (m Match) Intersect(o Match) (Match, Relation) {
 	return out, relation
 }
 
-// Covers reports whether each request that matches o certainly matches m.
+// Covers reports whether it is known that each request that matches o also matches m.
 func (m Match) Covers(o Match) bool {
 	x, relation := m.Intersect(o)
 	return relation == Overlap && x.equal(o)

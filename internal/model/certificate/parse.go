@@ -29,7 +29,7 @@ const (
 	maxDNSNames         = 100       // DNS names of a certificate that load balancers use
 	minRSABits          = 2048
 	maxRSABits          = 4096
-	maxRSAExponent      = 1<<31 - 1 // of RSA; ACM names no limit, and this is the largest that is verified
+	maxRSAExponent      = 1<<31 - 1 // of RSA; ACM documents no maximum, and Go verifies no signature with a larger exponent
 )
 
 // Fault is the reason why a certificate cannot be imported, and what users can do.

@@ -192,8 +192,8 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
 }
 
-// isAcceptedMember reports whether obj is an Ingress that is accepted in the IngressGroup of a stack. Such an Ingress has no
-// target group if all of its rules redirect or answer themselves.
+// isAcceptedMember reports whether obj is an Ingress that is accepted in the IngressGroup of a stack. An accepted Ingress
+// has no target group if all of its rules are redirects or fixed responses.
 func (t endpointBuilder) isAcceptedMember(id model.StackID, obj cluster.Object) bool {
 	return id.Kind == model.Ingress && isShared(id) && slices.Contains(obj.GetFinalizers(), naming.Finalizer(id)) &&
 		slices.ContainsFunc(t.acceptedMembers(id), func(m model.Member) bool { return m.Ref == cluster.RefOf(obj) })
@@ -361,7 +361,7 @@ func (t endpointBuilder) isBeingDeleted(lb observed.EndpointLoadBalancer) bool {
 func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
 	if lb.State == observed.LoadBalancerProvisioning {
-		t.ask(model.AskState{ARN: lb.ARN}) // ask in this run, so that the state is current before the next run
+		t.ask(model.AskState{ARN: lb.ARN}) // the stack is translated again in this run with the current state
 		x.Unready = fmt.Sprintf("load balancer %s to be active", lb.Name)
 	}
 	x.DualStack, x.SingleStack = lb.AddressType.HasIPv6(), !lb.AddressType.HasIPv6()

@@ -54,9 +54,9 @@ func (t rightsChecker) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// setRights sets Rights, so that the engine compares the stack with AWS after a change of permissions. It does so only if
-// the spec names a load balancer by ARN, or if tenancy is isolated. Then the stack of the load balancer decides which
-// permissions count, and without observed state this stack is not known. So Rights has all ReferenceGrants for
+// setRights sets Rights, so that the engine compares the stack with AWS after a change of permissions. Rights is set only if
+// the spec names a load balancer by ARN, or if tenancy is isolated. In these cases the permissions that are needed depend on
+// the stack of the load balancer, which is not known without observed state. So Rights has all ReferenceGrants for
 // GlobalAccelerators of the namespace. It also has the result of sharedOrDeleted for the namespace, and for each namespace
 // with such a ReferenceGrant.
 func (t rightsChecker) setRights() {

@@ -9,6 +9,6 @@ const (
 	defaultMaxRules     = 4000
 	// MaxSecurityGroupRules is the maximum number of rules of a security group in AWS, which no quota can raise.
 	MaxSecurityGroupRules = 1000
-	// MaxCertificates is the maximum number of certificates, counted on each port. Each of them costs an AWS call.
+	// MaxCertificates is the maximum number of certificates, counted on each port. Each certificate requires an AWS call.
 	MaxCertificates = 4000
 )

@@ -48,9 +48,9 @@ func (t observedRoutes) forwardsToRoute(actions []model.Action, route finding.Re
 }
 
 // isCreatedFor reports whether an existing target group of the stack was created for a route. The resource ID joins
-// namespace and name of the route with a hyphen, so target groups of several routes can have the same ID. Then the name
-// decides, if it was generated for one of these routes. If it was not, the target group counts as created for the route,
-// except if its TargetGroupBinding is in the namespace of another one of these routes that exists.
+// namespace and name of the route with a hyphen, so target groups of several routes can have the same ID. If the name of the
+// target group was generated for some of these routes, it was created for one of them. Otherwise, the target group counts as
+// created for the route, unless its TargetGroupBinding is in the namespace of another existing one of these routes.
 func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref) bool {
 	if !naming.IsTargetGroupOf(g.ResourceID, route) {
 		return false
@@ -70,8 +70,8 @@ func (t observedRoutes) isCreatedFor(g *observed.TargetGroup, route finding.Ref)
 }
 
 // routesOfName returns the routes for which the name of an existing target group was generated. It compares the name with
-// the generated name of each pair of a route and a backend that the resource ID of the target group can mean. It does so
-// once for each target group, because a tenant can choose an ID that can mean thousands of such pairs.
+// the generated name of each pair of a route and a backend that the resource ID of the target group can mean. The result is
+// cached for each target group, because a tenant can choose an ID that can mean thousands of pairs.
 func (t observedRoutes) routesOfName(g *observed.TargetGroup) (out []finding.Ref) {
 	if known, ok := t.liveTargetGroupRoutes[g.ARN]; ok {
 		return known

@@ -30,8 +30,8 @@ func (t networkListenerBuilder) networkPorts() []*port {
 		if t.firstPort[p.servedRoute] == nil {
 			t.firstPort[p.servedRoute] = p
 		}
-		// A TCP_UDP listener needs a TCP_UDP target group. TCP listeners and UDP listeners can use such a target group too, so
-		// all ports of the route without TLS get it.
+		// A TCP_UDP listener needs a TCP_UDP target group. TCP listeners and UDP listeners can also use a TCP_UDP target
+		// group, so all ports of the route without TLS get it.
 		if p.BaseProtocol == model.TCPUDP {
 			t.fixedProtocol[p.servedRoute] = p.ListenPort().Protocol()
 		}

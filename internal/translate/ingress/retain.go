@@ -86,8 +86,8 @@ func forwardsToStack(actions []model.Action) bool {
 	return slices.ContainsFunc(model.ForwardedTargetGroups(actions), func(g model.WeightedTargetGroup) bool { return g.Group.ID != "" })
 }
 
-// retainLiveRule holds the existing rule for one path of a member, for which no new rule can be created. All such rules of a
-// member are in one HeldMember, because each HeldMember lists the hosts of other namespaces.
+// retainLiveRule holds the existing rule for one path of a member, for which no new rule can be created. All rules that it
+// holds for a member are in one HeldMember, because each HeldMember lists the hosts of other namespaces.
 func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
 	held := t.Stack.Held.Members
 	if i := slices.IndexFunc(held, func(h model.HeldMember) bool { return h.Member == m.Ref }); i >= 0 {

@@ -81,8 +81,8 @@ type portCertificate struct {
 }
 
 // countCertificates counts the certificates that a member names, on each of its HTTPS ports. It reports whether the number
-// for its namespace is within the limit; each certificate of a port costs an AWS call. A certificate of a port that is
-// already counted is not counted again.
+// for its namespace is within the limit. The limit exists because each certificate of a port requires an AWS call. A
+// certificate of a port that is already counted is not counted again.
 func (t certificateBuilder) countCertificates(m *member) bool {
 	names := m.set.Certificates.Value
 	ports := slices.DeleteFunc(slices.Clone(m.Ports), func(p settings.ListenPort) bool { return !p.TLS })

@@ -55,9 +55,9 @@ func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices
 }
 
 // holdMembers turns excluded Services into members whose listeners are held, if the load balancer has other members or if
-// other Services leave it. If there are no other members, it does the same with leaving Services that set deletion
-// protection. So the other Services can leave before the protection is disabled. It does nothing if all leaving Services
-// set deletion protection, and there are no other members.
+// other Services leave it. If there are no other members, it also turns leaving Services that set deletion protection into
+// members. So the other Services can leave before the protection is disabled. It does nothing if all leaving Services set
+// deletion protection, and there are no other members.
 func (g *stackServices) holdMembers() {
 	protected := g.deletionProtected
 	if len(g.members) > 0 {

@@ -14,7 +14,7 @@ type Annotations struct {
 	// Prefix is the prefix of each key whose row has no other prefix.
 	Prefix string
 	rows   []Row
-	// ownKeyPrefixes restricts which unknown keys are reported, because other vendors use Prefix too. Only keys that begin,
+	// ownKeyPrefixes restricts which unknown keys are reported, because other vendors also use Prefix. Only keys that begin,
 	// after Prefix, with one of ownKeyPrefixes are reported. If it is empty, all unknown keys are reported.
 	ownKeyPrefixes []string
 }
