@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Compile adds the objects of a result to the store, and translates its Gateways as the controller does. It returns the
-// desired state and the findings by Gateway.
+// Compile adds the objects of a result to the store, and translates the Gateways of the result as the controller does. It
+// returns the desired state and the findings by Gateway.
 func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]model.Stack, map[finding.Ref]finding.List, error) {
 	for _, o := range r.Objects() {
 		if err := store.Put(o.Object); err != nil {

@@ -48,8 +48,8 @@ func (g *generator) listAnnotations() {
 	}
 }
 
-// untranslatedAnnotations maps each annotation without a counterpart to what users can do. The keys are without
-// settings.Prefix. All of them request certificates from ACM.
+// untranslatedAnnotations maps each annotation without a counterpart to the advice for users. The keys are without
+// settings.Prefix. All these annotations request certificates from ACM.
 var untranslatedAnnotations = map[string]string{
 	"create-acm-cert": "set the ARN of the requested certificate in the LoadBalancerConfiguration and in certificate-arn of the Ingress, and remove create-acm-cert before the Ingress is deleted",
 	"acm-pca-arn":     "set the ARN of the requested certificate in the LoadBalancerConfiguration",

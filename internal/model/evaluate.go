@@ -38,8 +38,8 @@ func (d Redirect) Location(r Request, protocol string, port int32) string {
 	return out
 }
 
-// FirstMatchingRule returns the index of the first rule that matches a request; false if no rule does. Then the default
-// action of the listener answers the request.
+// FirstMatchingRule returns the index of the first rule that matches a request. It returns false if no rule matches. In this
+// case, the default action of the listener answers the request.
 func FirstMatchingRule(rules []Rule, r Request) (int, bool) {
 	for i, rule := range rules {
 		if rule.matches(r) {

@@ -10,9 +10,11 @@ type Shadowing int
 
 // The values of Shadowing.
 const (
-	// RegexHostsCoverThemselves is exact: such a redirect covers only rules with the same regular expressions.
+	// RegexHostsCoverThemselves is exact: a redirect for regular expressions covers only rules with the same regular
+	// expressions.
 	RegexHostsCoverThemselves Shadowing = iota
-	// RegexHostsCoverAll treats such a redirect like a redirect for all hosts, as aws-load-balancer-controller does.
+	// RegexHostsCoverAll treats a redirect for regular expressions like a redirect for all hosts, as
+	// aws-load-balancer-controller does.
 	RegexHostsCoverAll
 )
 

@@ -205,10 +205,10 @@ func (a *arranger) orderPairs() {
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxExpressionLength = 128
 
-// lowerPrecedence gives rule later a lower precedence than rule earlier. Both are for the same host, and the path of earlier
-// is a regular expression. It returns false if this is not possible. Regular expressions have the lowest precedence of all
-// paths, and longer ones precede shorter ones. Therefore lowerPrecedence adds parentheses to the expression of earlier. If
-// later matches any path, it instead replaces the path of later by the shortest expression.
+// lowerPrecedence gives rule later a lower precedence than rule earlier. Both rules are for the same host, and the path of
+// earlier is a regular expression. Regular expressions have the lowest precedence of all paths, and longer expressions
+// precede shorter ones. If the path of later is an expression, parentheses are added to the expression of earlier. If later
+// matches any path, its path is replaced by the shortest expression. The result is false if this is not possible.
 func (a *arranger) lowerPrecedence(earlier, later *rankedRule) bool {
 	changed, path := earlier, earlier.Path
 	switch {

@@ -32,7 +32,7 @@ type Options struct {
 	// matches a pattern. If EndpointIDs is empty, all resources may be endpoints.
 	EndpointIDs []string
 	// AddressNamespaces are the namespaces that may use IP addresses of the account (BYOIP). If it is empty, all namespaces
-	// may.
+	// may use them.
 	AddressNamespaces []string
 	// MaxPerNamespace is the maximum number of accelerators of a namespace; 0 means no limit.
 	MaxPerNamespace int

@@ -11,11 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// validateListeners sets the Problem of each listener. Of two listeners that conflict, the later one is not served.
-// Listeners of the Gateway come before those of ListenerSets, and those of an older ListenerSet before those of a
-// younger one. Exceptions are listeners that the load balancer serves now: a ListenerSet whose listener serves a
-// hostname comes before an older one whose listener does not. On a network load balancer, the listeners of the owner
-// that serves a port come first.
+// validateListeners sets the Problem of each listener. Of two listeners that conflict, the later one is not served. The
+// order is: listeners of the Gateway, then listeners of ListenerSets, beginning with the oldest ListenerSet. There are two
+// exceptions. A ListenerSet whose listener serves a hostname now comes before an older ListenerSet whose listener does not.
+// On a network load balancer, the listeners of the owner that serves a port now come first.
 func (e *evaluation) validateListeners() {
 	all := make([]int, len(e.out.Listeners))
 	for i := range all {

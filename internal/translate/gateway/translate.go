@@ -78,8 +78,8 @@ type translation struct {
 	httpsRoutes map[int]bool
 	// parsedRoutes has the parsed rules of routes, by index in attached.Routes.
 	parsedRoutes map[int]*parsedRoute
-	// unservedPorts has, by index of a route in attached.Routes, the ports of a network load balancer that serve another
-	// route instead.
+	// unservedPorts has, by index of a route in attached.Routes, the ports of a network load balancer that do not serve the
+	// route because they serve another one.
 	unservedPorts map[int][]*port
 	// fixedProtocol has, by index of a route, the protocol of its target groups if its listeners require one. firstPort has the
 	// lowest port of a network load balancer that serves the route.

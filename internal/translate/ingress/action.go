@@ -85,8 +85,8 @@ func (m *member) similarAction(name string) string {
 	return finding.DidYouMean(name, slices.Sorted(maps.Keys(m.set.Actions)))
 }
 
-// missingBackendAction reports a Service or an action that does not exist, and returns a fixed response with status 503 and
-// body. If required is true, it returns false instead, so that the rule is held.
+// missingBackendAction reports a Service or an action that does not exist. It returns a fixed response with status 503 and
+// body. If required is true, it returns no action and false, so that the rule is held.
 func (t *translation) missingBackendAction(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
 		fault.Message += assemble.RuleHeldText

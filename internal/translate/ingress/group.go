@@ -122,9 +122,9 @@ func (g *stackIngresses) retainProtectedMembers() {
 	g.deletionGuard = nil
 }
 
-// retainProtectedMovedAway makes Ingresses that set deletion protection, and whose class now belongs to another controller,
-// previous members. So the load balancer stays, without the rules of these Ingresses. If the stack has members, these
-// Ingresses leave the stack instead.
+// retainProtectedMovedAway handles Ingresses that set deletion protection, and whose class now belongs to another
+// controller. If the stack has no members, they become previous members, so that the load balancer stays, without the rules
+// of these Ingresses. If the stack has members, these Ingresses leave the stack.
 func (g *stackIngresses) retainProtectedMovedAway(leaving func(*member) model.Member) {
 	for _, m := range g.movedAwayProtected {
 		if len(g.members) > 0 {

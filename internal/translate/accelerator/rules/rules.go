@@ -32,7 +32,7 @@ type Violation struct {
 	Check Check
 	// Field is the path of the field. Value is the value of the field.
 	Field, Value string
-	// Message describes what is wrong, with the value. Fix describes what to do.
+	// Message describes what is wrong, with the value. Fix is the advice for users.
 	Message, Fix string
 	// IsAdvice reports whether the webhook admits the object in spite of the violation, because the webhook lacks facts,
 	// such as the ports of an endpoint or quotas that AWS has raised.

@@ -134,7 +134,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResul
 	case !v.valid:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: v.resolved.Message}
 	case !live && r.isProgrammed() && r.Outcome.Err != nil:
-		return attach.Problem{} // the existing load balancer is not changed and continues to serve
+		return attach.Problem{} // the run failed, and the existing load balancer continues to serve
 	case !live || !lb.Active:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
 	case r.refusesConnections(int32(l.Spec.Port)):
