@@ -25,11 +25,11 @@ type run struct {
 	execution
 	heldSteps []FailedStep // refused steps that the plan leaves out, because their parts of the stack are held
 
-	// wasConverged reports whether AWS matched the desired state before the run and the desired state has not changed since.
-	// Each step of the plan then corrects drift.
+	// wasConverged reports whether AWS matched the desired state before the run, and the desired state has not changed since
+	// that time. In this case, every step of the plan corrects drift.
 	wasConverged bool
-	// unrestoredSteps are the steps that would correct drift, but are not carried out because of --drift=report.
-	// unrestoredFindings report them.
+	// unrestoredSteps are the steps that would correct drift, but that the run skips because of --drift=report.
+	// unrestoredFindings report the same drift.
 	unrestoredSteps    map[plan.StepID]bool
 	unrestoredFindings finding.List
 	// securityGroupDriftReported reports whether the findings about drift include a security group. The plan's finding about
@@ -39,7 +39,7 @@ type run struct {
 	// wasEdited reports whether the desired state differs from the one of the previous run.
 	wasEdited bool
 	// editDelay is how long the changes of the plan are delayed, because the desired state changes too often. If it is 0,
-	// they are carried out now.
+	// the changes are carried out now.
 	editDelay time.Duration
 	// repeatingSteps are the steps that repeat an earlier change. delayedSteps are the steps that this run does not carry
 	// out, for example because the same change was made too often. reportedRepeatedSteps are the repeating steps that are
@@ -69,12 +69,13 @@ type execution struct {
 	observation
 	// forgottenStacks are the stacks whose checkpoints this run has removed.
 	forgottenStacks map[model.StackID]bool
-	// checkpointWrites are the writes that remove these checkpoints from the store. Changes in AWS wait for them.
+	// checkpointWrites are the writes that remove the checkpoints of forgottenStacks from the store. The run changes AWS
+	// only after these writes.
 	checkpointWrites checkpoint.PendingWrites
 }
 
-// resolveAndConverge uses the observed state to decide contested settings, and then brings the stack to its desired state.
-// It starts again if the stack has to be compared with AWS first.
+// resolveAndConverge uses the observed state to decide contested settings, and then makes and applies plans. If a plan must
+// not be applied before the stack is compared with AWS, it compares the stack and makes the plan again.
 func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
 		resolved, all, by, err := r.resolveContested(ctx, stack, found)
@@ -92,10 +93,10 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 // converge makes a plan and applies it. If AWS refuses parts of the stack, it holds these parts, and makes the plan again
 // without them. If a step shows that the observed state is out of date, it also makes the plan again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
-	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits to remember: at first those of earlier runs, then those of the latest plan
+	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits to remember: first the keys from earlier runs, then the keys of the latest plan
 	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
-		stack = r.holdRefusedParts(stack) // also in later plans, because a refusal may have used up the budget of other steps
+		stack = r.holdRefusedParts(stack) // repeated for each plan, because a refusal in this run may have used up the budget of other steps
 		r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
 		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
 		if err != nil {
@@ -118,7 +119,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		}
 		r.out.Findings = append(r.withoutReportedDrift(d.Findings), r.unrestoredFindings...).Sorted()
 		if d.Stack.DryRun {
-			waiting = nil // a dry run starts no wait, so that a later run has the full deadlines
+			waiting = nil // a dry run starts no wait, so that the deadlines of a later run are not shortened
 			r.out.Done = true
 			return nil
 		}
@@ -157,7 +158,8 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	}
 }
 
-// replan reports whether failed steps make a new plan necessary. next is the stack with the refused parts held.
+// replan reports whether the plan must be made again because steps failed. next is the stack in which the refused parts are
+// held.
 func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	h := &heldPartMarker{stack: stack}
 	for _, f := range r.out.FailedSteps {
@@ -174,8 +176,8 @@ func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	return h.stack, again
 }
 
-// holdRefusedParts returns the stack with the parts held that AWS refused in earlier runs and whose back-off is not over.
-// The first plan of the run is then made without them.
+// holdRefusedParts returns the stack, in which each part is held that AWS refused and whose back-off is not over. The plan
+// then has no steps for these parts.
 func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
 	h := &heldPartMarker{stack: stack}
 	for range maxObservations {
@@ -193,8 +195,8 @@ func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
 	return h.stack
 }
 
-// servingLoadBalancer returns the load balancer in AWS at an address: the one that the plan keeps, or else the one that will
-// be replaced. It returns nil if there is none.
+// servingLoadBalancer returns the load balancer in AWS at an address: the load balancer that the plan keeps, or otherwise
+// the load balancer that the plan replaces. It returns nil if neither exists.
 func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.ShownLoadBalancer(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
@@ -231,7 +233,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	if r.out.CarriedOutSteps == nil {
 		r.out.CarriedOutSteps = map[plan.StepID]bool{}
 	}
-	again := time.Duration(0) // 0 if no step waits
+	again := time.Duration(0) // time until the stack runs again; 0 if no step waits
 	wait := func(due time.Duration) {
 		if again == 0 || due < again {
 			again = due
@@ -260,7 +262,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			continue
 		}
 		if s.Waits() {
-			if !r.anyFailed(s.After) { // otherwise the back-off of the failed step applies
+			if !r.anyFailed(s.After) { // if such a step failed, its back-off decides when the stack runs again
 				wait(cmp.Or(s.Wait.RetryAfter, durations.FirstPoll))
 			}
 			continue
@@ -289,9 +291,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	return nil
 }
 
-// freesNeededCapacity reports whether a step deletes a rule although a quota refused to create another rule of this plan.
-// Such a step is left to the next plan. If both rules are of the same namespace, the next plan changes the old rule to the
-// refused one, so that no other namespace can use the freed quota.
+// freesNeededCapacity reports whether a step deletes a rule although AWS refused to create another rule of this plan because
+// of a quota. This run skips such a step. If both rules belong to the same namespace, the next plan modifies the old rule to
+// become the refused rule, so that no other namespace can use the freed quota.
 func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
 	return deletes && slices.ContainsFunc(r.out.FailedSteps, func(f FailedStep) bool {
@@ -369,12 +371,12 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return FailedStep{}, nil
 }
 
-// rememberFailure remembers a failure, and returns it with its back-off. It ignores failures that have other causes than the
-// content of the step: calls that are throttled or postponed, and out-of-date reads.
+// rememberFailure stores a failure of a step, and returns the failure with its back-off. Failures that are not caused by the
+// content of the step are not stored: throttled or postponed calls, and out-of-date reads.
 func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
 	case failure.Throttled, failure.Gone, failure.Conflict:
-		return f // the call is made later, or the next plan replaces the step
+		return f // not stored: the call is made later, or the next plan has another step
 	}
 	if failure.PostponedFor(f.Err) > 0 || ctx.Err() != nil {
 		return f
@@ -403,7 +405,7 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 		res, err = r.applyAWS(ctx, s, known)
 	}
 	if plan.ChangesRouting(s.Do) {
-		// Also after an error, because AWS may have made the change although its answer was lost.
+		// The time is recorded even if the call failed, because AWS may have made the change although its answer was lost.
 		r.mem.routesChangedAt = r.e.now()
 	}
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// desiredDigest returns a hash of the result of a translation, which is the desired state with its findings. The hash does
-// not depend on the finalizers and the status that runs write to the objects.
+// desiredDigest returns a hash of the result of a translation: the desired state and the findings. The hash does not depend
+// on the finalizers and the status that runs write to the objects.
 func desiredDigest(stack model.Stack, found finding.List) string {
 	stack.Members = slices.Clone(stack.Members)
 	for i := range stack.Members {
@@ -67,7 +67,8 @@ func (e *Engine) recordConverged(out Outcome, reported bool, found finding.List,
 
 // forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own stack, and a stack whose
 // load balancer it takes over. Otherwise the next process could regard the stack as unchanged, if this process ends during
-// the change and the change of the object is then reverted. The same is true of drift that was restored only in part.
+// the change and the change of the object is then reverted. The checkpoint is also removed before drift is restored, because
+// the process may end when only a part is restored.
 func (r *execution) forgetCheckpoints() {
 	if r.e.Checkpoints == nil {
 		return

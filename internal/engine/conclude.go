@@ -25,8 +25,8 @@ func (r *run) reportFailedSteps(lacksFacts bool) {
 			*f = r.mem.stepRefusals.recordRefusal(f.key, *f, r.e.now())
 		}
 	}
-	// These failures are resolved: a rule that has replaced another rule is not over capacity, and a load balancer whose
-	// name was taken has another name now.
+	// These failures are resolved: a rule that replaced another rule no longer exceeds the quota, and a load balancer whose
+	// name was taken now has another name.
 	r.heldSteps = slices.DeleteFunc(r.heldSteps, func(f FailedStep) bool {
 		return f.lacksCapacity() && !f.Step.NeedsExtraQuota && !r.out.Plan.RulesOverQuota[f.Step.Rule] || f.isComputedNameTaken()
 	})

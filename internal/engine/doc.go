@@ -14,14 +14,14 @@
 //     priority, a stack of a tenant with many open stacks comes later (package controller/queue).
 //   - Translate, Observe, Plan: findings never end a run. If an optional read fails, the fact is replaced by a fault
 //     (run.go).
-//   - Apply: each step separately. A step that waits, and the steps that depend on it, are left for a later run. A
-//     refused step is skipped until its back-off is over. What AWS refuses is held, and the plan is made again without
-//     it (apply.go, hold.go).
+//   - Apply: carries out each step separately. Steps that wait, and steps that depend on them, are left for a later run. A
+//     refused step is skipped until its back-off is over. The parts that AWS refuses are held, and the plan is made
+//     again without them (apply.go, hold.go).
 //   - Waiting: until the earliest of these times: 3 to 20 s for targets; 1 minute for a fact that is missing in AWS,
 //     and up to 15 minutes after ten reads; the back-off of a refused step; the time at which a postponed call is
 //     admitted (conclude.go).
-//   - BackOff: after a throttled call, a failure of an unknown class, or a run that failed as a whole: 5 ms to
-//     1000 s. Steps that AWS refuses have their own back-off, 5 s to 15 minutes (refusals.go).
+//   - BackOff: the queue delays the stack after a throttled call, a failure of an unknown class, or a run that failed
+//     as a whole: 5 ms to 1000 s. Steps that AWS refuses have their own back-off, 5 s to 15 minutes (refusals.go).
 //   - Idle: until the next comparison, after eight to nine tenths of the sync period (package resync).
 //
 // A refused step is held for the rule to which it belongs. A rule is identified by its listener, and by the object and the

@@ -19,7 +19,7 @@ type DriftMode string
 // Values of DriftMode.
 const (
 	RepairDrift DriftMode = "repair" // corrected and reported
-	ReportDrift DriftMode = "report" // reported, and not corrected until the desired state changes
+	ReportDrift DriftMode = "report" // reported; corrected only after the desired state changes
 	IgnoreDrift DriftMode = "off"    // not detected; corrected without a report if a comparison finds it
 )
 
@@ -28,8 +28,8 @@ type driftMemory struct {
 	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was reported but not
 	// corrected.
 	unrestoredStepKeys map[string]bool
-	// comparedAt is the time of the last observation from which a plan was made. That plan covers the outside changes that
-	// were read until then.
+	// comparedAt is the time of the last observation from which a plan was made. That plan took into account all outside
+	// changes that were read before this time.
 	comparedAt time.Time
 }
 
@@ -50,15 +50,15 @@ func (d *driftMemory) setUnrestored(steps []plan.Step) {
 	}
 }
 
-// unplannedChanges returns the outside changes that no plan has covered yet.
+// unplannedChanges returns the outside changes that were read after the last plan was made.
 func (d *driftMemory) unplannedChanges(all []observed.OutsideChange) []observed.OutsideChange {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.OutsideChange) bool { return !f.ReadAt.After(d.comparedAt) })
 }
 
-// restoresDrift reports whether a step corrects one of outsideChanges. wasConverged reports that the stack matched
-// its desired state before these changes. The plan then has no other purpose, so any step for a changed kind of resource
-// corrects drift. Otherwise the plan also carries out an edit, or steps that an earlier run did not carry out. Then only a
-// step for the changed resource itself corrects drift.
+// restoresDrift reports whether a step corrects one of outsideChanges. If wasConverged is true, the stack matched its
+// desired state before these changes. The plan then only corrects drift, so every step for a changed kind of resource
+// corrects drift. If wasConverged is false, the plan may also carry out an edit, or steps that an earlier run did not carry
+// out. Only a step for the changed resource itself then corrects drift.
 func restoresDrift(p plan.Plan, s plan.Step, wasConverged bool, outsideChanges []observed.OutsideChange) bool {
 	if s.IsRevocation {
 		return false // a step that withdraws a right is always carried out, even with --drift=report
@@ -161,8 +161,8 @@ func withoutRecreated(steps []plan.Step) (out []plan.Step) {
 	return slices.DeleteFunc(slices.Clone(steps), func(s plan.Step) bool { return created[s.Address] && s.Verb != plan.Create })
 }
 
-// skipsAllSteps reports whether the run carries out no step of the plan. Each step waits, is delayed, or would correct drift
-// that is only reported.
+// skipsAllSteps reports whether the run carries out no step of the plan, because each step waits, is delayed, or would
+// correct drift that is only reported.
 func (r *run) skipsAllSteps(p plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayedSteps[s.ID] && !r.mem.drift.isUnrestored(s) })
 }
@@ -170,8 +170,8 @@ func (r *run) skipsAllSteps(p plan.Plan) bool {
 // maxNamedItems is the maximum number of changed resources, changes of one resource, or objects in the findings of a run.
 const maxNamedItems = 5
 
-// findingObjects returns the objects on which findings about a step are reported: those of the step, or else the first
-// member.
+// findingObjects returns the objects on which findings about a step are reported: the objects of the step. If the step has
+// no objects, it is the first member of the stack.
 func findingObjects(s plan.Step, stack model.Stack) []finding.Ref {
 	blames := s.RequestedBy
 	if len(blames) == 0 && len(stack.Members) > 0 {
@@ -212,7 +212,7 @@ type driftReport struct {
 	outsideRulesFinding finding.Finding
 }
 
-// findings returns the findings about drift. They are on the objects of the steps that correct it.
+// findings returns the findings about drift. Each finding is reported on the objects of the step that corrects the drift.
 func (d driftReport) findings(steps []plan.Step) (out finding.List) {
 	for _, s := range steps[:min(len(steps), maxNamedItems)] {
 		out.Add(d.finding(s, d.text(s))...)
@@ -250,8 +250,8 @@ func (d driftReport) text(s plan.Step) string {
 	return changedResourceText(s, d.repeatingSteps[s.ID])
 }
 
-// changedResourceText describes which resource others have changed, deleted or added, without values. repeated reports that
-// the step was carried out before. The reason may then also be that AWS does not persist the change.
+// changedResourceText describes, without values, which resource was changed, deleted or added outside of the controller. If
+// repeated is true, the step was carried out before, and another possible reason is that AWS does not persist the change.
 func changedResourceText(s plan.Step, repeated bool) string {
 	does, orElse := "changed", "AWS does not persist the change"
 	switch s.Verb {
@@ -267,7 +267,8 @@ func changedResourceText(s plan.Step, repeated bool) string {
 	return text
 }
 
-// driftText describes the drift that a step corrects, with values. The drift is each change of the step in reverse.
+// driftText describes the drift that a step corrects, with values. The text has the old and new values of the step in
+// reverse order, because the step reverts the drift.
 func driftText(s plan.Step, repeated bool) string {
 	text := changedResourceText(s, repeated)
 	if s.Verb != plan.Update {

@@ -20,12 +20,13 @@ type Frontend interface {
 	// Stacks returns the stacks to which an object belongs, according to its content or to its finalizers. It does not
 	// depend on whether the object can be translated.
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
-	// Translate returns the desired state of a stack. It never fails: errors of users are findings. The stack is empty if it
-	// has no members. live is nil at first. A stack that is Contested is translated again with the observed state as live.
+	// Translate returns the desired state of a stack. It never fails: configuration errors of users are returned as
+	// findings. The stack is empty if it has no members. live is nil in the first call. If the returned stack is Contested,
+	// it is translated again, and live is the observed state.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
 	// WithdrawnParts returns the parts of the observed state that the members of a stack have no right to use any more. It
-	// also returns the questions to AWS that must be answered before the result is complete. The engine calls it if the plan
-	// holds resources that differ from the desired state.
+	// also returns the questions to AWS whose answers are still missing; until they are answered, the result may be
+	// incomplete. The engine calls it if the plan holds resources that differ from the desired state.
 	WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
 	// Report returns the status and the events that are written after a run. The outcome of a run that failed as a whole has
 	// no DNS names and no changes.
@@ -87,7 +88,7 @@ type Outcome struct {
 	// Done reports whether every step was carried out and the run waits for nothing.
 	Done bool
 	// holdsRefusedSteps reports whether parts are held because AWS refused their steps. The next plan contains these steps
-	// again. They are not a sign of drift.
+	// again, although there is no drift.
 	holdsRefusedSteps bool
 	// sharesLoadBalancer reports whether the load balancer belongs to another stack, or is being handed over.
 	sharesLoadBalancer bool
@@ -95,8 +96,7 @@ type Outcome struct {
 	CarriedOutSteps map[plan.StepID]bool
 	// Observations is the number of times that the stack was observed.
 	Observations int
-	// Changed reports whether a step was carried out. It does not count steps that only repeat a change that AWS does not
-	// persist.
+	// Changed reports whether a step was carried out. Steps that only repeat a change that AWS does not persist are ignored.
 	Changed bool
 	// Deferred reports whether the run did nothing, because the desired state matches the checkpoint and the first
 	// comparison after the start is not due.
@@ -114,8 +114,8 @@ type Outcome struct {
 	Drift finding.List
 	// FailedSteps are the steps that failed in the last plan of the run. Findings report them.
 	FailedSteps []FailedStep
-	// Err is set if the run failed as a whole, because of a read or a failure of unknown class. The queue then backs off.
-	// FailedPhase is the phase of that failure.
+	// Err is set if the whole run failed, because a read failed or because of a failure of unknown class. The queue then
+	// retries the stack with back-off. FailedPhase is the phase of that failure.
 	Err         error
 	FailedPhase Phase
 }
@@ -127,8 +127,8 @@ type LiveLoadBalancer struct {
 	Active bool
 }
 
-// IsOver reports whether the stack has no resources in AWS any more and no object needs it. It is false for a stack with
-// held parts.
+// IsOver reports whether the stack has no resources in AWS any more and no object belongs to the stack. It is false for a
+// stack with held parts.
 func (o Outcome) IsOver() bool {
 	held := o.Plan.HasRetainedParts && (o.Stack.Held.AllResources || len(o.Stack.Held.Members) > 0)
 	return o.Stack.IsEmpty() && !held && o.Done && o.Err == nil &&
@@ -165,14 +165,15 @@ type FailedStep struct {
 	key stepKey
 }
 
-// failureOfUncalledStep returns f as the failure of step s, which is not called for the duration wait.
+// failureOfUncalledStep returns a copy of f for step s. The step was not called in this run, and is not called again for the
+// duration wait.
 func (f FailedStep) failureOfUncalledStep(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f
 }
 
-// IsTransient reports whether users need to correct nothing: AWS is not ready yet, the plan is made again from a new view,
-// or a rate limiter of this process or of AWS postpones the call.
+// IsTransient reports whether the failure can end without a correction by users: AWS is not ready yet, the plan is made
+// again from a new view, or a rate limiter of this process or of AWS postpones the call.
 func (f FailedStep) IsTransient() bool {
 	switch f.Class {
 	case failure.InUse, failure.NotReady, failure.Gone, failure.Conflict, failure.Throttled, failure.Fenced:

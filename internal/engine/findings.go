@@ -31,7 +31,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		joined := (f.Class == failure.Quota || f.Class == failure.Denied) && !imports
 		switch {
 		case (f.Class == failure.InUse || f.Class == failure.NotReady) && f.Streak < minReportedStreak, f.Class == failure.Throttled, failure.PostponedFor(f.Err) > 0:
-			// This failure is not reported, because it ends without a change by users.
+			// This failure is not reported, because it can end without a change by users.
 		case f.isKubernetesStep() || imports || !joined && !f.Skipped:
 			out.Add(f.withAcceleratorFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
@@ -80,8 +80,8 @@ func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.
 	return found
 }
 
-// blamedMembers returns the members whose objects contain the value that AWS refuses. These are all members of the step. For
-// a default action, it is only the member that sets the default action.
+// blamedMembers returns the members whose objects may contain the value that AWS refuses. For a default action, this is only
+// the member that sets the default action. For other steps, these are all members of the step.
 func (r *run) blamedMembers(f FailedStep) []finding.Ref {
 	value, ofAWS := refused.ValueOf(r.out.ID.Kind, f.Step, f.Err)
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
@@ -259,7 +259,8 @@ func (f FailedStep) changesPlaceholder() bool {
 	})
 }
 
-// reasonAndFix returns the reason and the fix for a failure. They are those of the error, or else those of its class.
+// reasonAndFix returns the reason and the fix for a failure. If the error itself has a reason and a fix, it returns these.
+// Otherwise it returns the reason and the fix of the failure class.
 func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 	if m, ok := failure.MeaningFromReason(f.Err); ok {
 		return m.Reason, m.Fix

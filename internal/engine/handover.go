@@ -95,8 +95,8 @@ func (r *observation) withRelation(stack model.Stack, have observed.Stack) (mode
 	return stack, found
 }
 
-// holdUnlessAdmitted holds a stack that is not permitted to take over its desired load balancer, and reports the reasons. It
-// does not stop a take-over that has begun. The tags of the load balancer show whether it has begun.
+// holdUnlessAdmitted holds a stack that is not permitted to take over its desired load balancer, and reports the reasons. A
+// take-over that has already begun continues. The tags of the load balancer show whether a take-over has begun.
 func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List
 	switch {
@@ -113,7 +113,8 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 	if d.Stack.DryRun || found.CountErrors() == 0 {
 		return
 	}
-	// If only objects do not allow the take-over, their next event starts a run. No event reports a change in AWS.
+	// If Kubernetes objects prevent the take-over, an event of these objects starts the next run. A change in AWS causes no
+	// event, so the stack is requeued.
 	d.Stack.Held.AllResources, d.MissingInAWS = true, r.relation.Kind != handover.TakeOverNotAllowed
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
 	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // a held stack carries out no step

@@ -10,7 +10,7 @@ import (
 )
 
 // isHeld reports whether the desired state of a failed step is held, and the plan is made again without it. This is the case
-// if AWS refuses the step, or if the step has failed so often that the steps after it do not wait for it any more.
+// if AWS refuses the step, or if the step has failed so often that dependent steps do not wait for it any more.
 func (f FailedStep) isHeld() bool {
 	if f.isKubernetesStep() {
 		_, claims := f.Step.Do.(plan.ClaimFinalizer)
@@ -25,7 +25,8 @@ func (f FailedStep) isHeld() bool {
 	return false
 }
 
-// lacksCapacity reports whether a quota refuses a new rule, or the target groups that the rule adds to the load balancer.
+// lacksCapacity reports whether AWS refused a new rule because of a quota of rules, or because of a quota of target groups
+// that the rule would exceed.
 func (f FailedStep) lacksCapacity() bool {
 	_, creates := f.Step.Do.(plan.CreateRule)
 	return creates && f.Class == failure.Quota
@@ -52,8 +53,8 @@ func (h *heldPartMarker) loadBalancer() *model.LoadBalancer {
 // hold marks the part of the stack as held to which a refused step belongs, and reports whether this changes the stack. The
 // part is the rule of the step, the default action of a listener, or all rules and default actions that forward to a target
 // group that could not be created. If AWS refuses the tags of a shared resource that is to be created, hold removes the
-// tags. A part with refused values is held as invalid (model.HeldInvalid), any other part as refused (model.HeldRefused). If
-// another name, a listener without the certificate, or a change in one call is sufficient, hold chooses that instead.
+// tags. A part with refused values is held as invalid (model.HeldInvalid), any other part as refused (model.HeldRefused).
+// The part is not held if another name, a listener without the certificate, or a change in one call can be tried.
 func (h *heldPartMarker) hold(f FailedStep) bool {
 	if h.stack.LoadBalancer == nil {
 		return false
@@ -82,7 +83,8 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 			return h.avoidTargetGroupName(do.Group.ID, do.Group.Name)
 		}
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
-			// Without the target group, the new load balancer would serve fewer requests than the one that it replaces.
+			// Without the target group, the new load balancer would not serve all requests of the load balancer that it
+			// replaces.
 			h.stack.Held.Replacement = true
 			return true
 		}
@@ -112,7 +114,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		}
 		return invalid && (changeListeners(lb, isListener, withoutTags) || holdDefaultActions(lb, memberDefaultMatcher(s.Address)))
 	case plan.ModifyListener:
-		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a quota leaves no room for a change in several steps
+		inPlace := func(l *model.Listener) bool { return setIfUnset(&l.DefaultInPlace) } // a change in several steps needs more target groups than the quota permits
 		if f.Class == failure.Quota && s.NeedsExtraQuota && changeListeners(lb, isListener, inPlace) {
 			return true
 		}
@@ -148,8 +150,8 @@ func (h *heldPartMarker) holdRules(why model.Held, matches func(port int32, r *m
 	return h.changeRules(matches, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
-// markRulesInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
-// beside the old one. It reports whether one of them was not marked before.
+// markRulesInPlace marks the matching rules to be changed in one call, because the quota does not permit the new target
+// group in addition to the old target group. It reports whether one of them was not marked before.
 func (h *heldPartMarker) markRulesInPlace(matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.InPlace) })
 }
@@ -176,8 +178,9 @@ func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) boo
 	return changed
 }
 
-// leaveOutCertificate leaves a refused certificate out of a listener, so that the removal of others does not wait. overQuota
-// reports whether a quota is the reason. The result reports whether the certificate was not left out before.
+// leaveOutCertificate leaves a refused certificate out of a listener, so that the removal of other certificates is not
+// delayed. overQuota reports whether AWS refused the certificate because of a quota. The result is false if the certificate
+// was already left out.
 func leaveOutCertificate(l *model.Listener, arn string, overQuota bool) bool {
 	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.OverQuota, arn) {
 		return false

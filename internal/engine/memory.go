@@ -15,8 +15,8 @@ import (
 type memory struct {
 	// firstRun is the time at which the process began the first run of any stack.
 	firstRun time.Time
-	// routesChangedAt is the time at which this process last changed listeners or rules of the stack. It is zero if it never
-	// did.
+	// routesChangedAt is the time at which this process last changed listeners or rules of the stack. It is zero if this
+	// process has not changed any.
 	routesChangedAt time.Time
 	// createdByThisProcess reports whether this process added the first finalizer to the objects of the stack. No other
 	// process has then created resources for it.
@@ -33,8 +33,8 @@ type memory struct {
 	unansweredSince time.Time
 }
 
-// memories has the memories of all stacks. A run copies the memory of its stack, and stores it when it ends. No two runs of
-// a stack overlap.
+// memories has the memories of all stacks. A run begins with a copy of the memory of its stack, and stores the copy when the
+// run ends. No two runs of a stack overlap.
 type memories struct {
 	mu       sync.Mutex
 	firstRun time.Time

@@ -13,9 +13,9 @@ import (
 )
 
 // isComputedNameTaken reports whether a load balancer or target group was not created because another stack has the name
-// that the controller computed. An alternative name is then tried, because any user can compute the name and use it first.
-// It is false if no tag names another owner. The existing resource may then belong to this stack, and an alternative name
-// would create a second resource.
+// that the controller computed. The controller then tries an alternative name, because any user can compute the name and
+// create a resource with it. The result is false if the tags of the existing resource name no other owner. That resource may
+// belong to this stack, and an alternative name would create a second resource.
 func (f FailedStep) isComputedNameTaken() bool {
 	computed := false
 	switch do := f.Step.Do.(type) {
@@ -63,8 +63,9 @@ func addTakenName(names *[]string, taken string) bool {
 	return true
 }
 
-// nameTakenFindings returns the findings about a step that would create a resource with a name that a resource of another
-// owner has. The findings are for the field that sets the name. why is text that names the existing resource.
+// nameTakenFindings returns the findings about a step that would create a resource with a name that is already in use by a
+// resource of another owner. The findings have the field that sets the name. why is a text that identifies the existing
+// resource.
 func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding.List) {
 	setting := naming.SettingField(id.Kind, "load-balancer-name")
 	var lost failure.NoStack

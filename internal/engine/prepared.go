@@ -8,8 +8,8 @@ import (
 )
 
 // A port of the managed security group is opened before its listener is created, and closed again if the listener cannot be
-// created. If it is known that AWS refuses the listener, or a step that the listener needs, the order is reversed: the port
-// is opened after the listener exists. Failed attempts then leave no open port that must be closed again.
+// created. If AWS refused the listener, or a step that the listener needs, at the last attempt, the order is reversed: the
+// port is opened after the listener was created. A failed attempt then leaves no open port.
 
 // openingStepsForRefusedListeners returns the steps of a plan that open ports only for recently refused listeners. A
 // listener is recently refused if AWS refused the listener, or a step that it needs, at the last attempt.
@@ -31,7 +31,7 @@ func (r *run) openingStepsForRefusedListeners(p plan.Plan, stack model.Stack) ma
 		}
 		return known
 	}
-	dependents := map[plan.StepID]int{} // number of the dependents of a step that are not recently refused; a step without dependents has no entry
+	dependents := map[plan.StepID]int{} // number of steps that depend on a step and are not recently refused; no entry for a step on which no step depends
 	closed := map[plan.StepID]bool{}    // steps that open ports and that AWS refuses; their listeners are not created
 	for _, s := range p.Steps {
 		refused := r.mem.stepRefusals.isRefused(stepKeyOf(s, stack))
@@ -54,7 +54,8 @@ func (r *run) openingStepsForRefusedListeners(p plan.Plan, stack model.Stack) ma
 	return out
 }
 
-// isRefused reports whether AWS refused a step at its last call, or whether a scope of the step is closed.
+// isRefused reports whether AWS refused a step at its last call, or whether a scope of the step is closed because AWS
+// refused similar steps.
 func (s *refusals) isRefused(k stepKey) bool {
 	return s.steps[k] != nil || slices.ContainsFunc(k.scopes(), func(sc scope) bool { return sc.closes && s.scopes[sc] != nil })
 }

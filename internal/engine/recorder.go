@@ -12,8 +12,8 @@ import (
 // waits until the call returns. Runs of different stacks call it at the same time.
 type Recorder interface {
 	// RecordView is called after each translation, with the view that the translation has read. It is called before the run
-	// acts on the view; an event that arrives during the run is therefore not missed. At the end of the run, Outcome.View
-	// has all that the run has read.
+	// uses the objects of the view, so that an event during the run is not missed. At the end of the run, Outcome.View has
+	// all that the run has read.
 	RecordView(id model.StackID, v *cluster.View)
 	// RecordPlan is called with each plan whose questions to AWS are all answered.
 	RecordPlan(d Draft)
@@ -22,7 +22,8 @@ type Recorder interface {
 	RecordPhase(kind model.Kind, phase string, took time.Duration)
 	// RecordStep is called after each call of a step, with its result. s.Err is set if the step failed.
 	RecordStep(id model.StackID, r plan.StepResult, s FailedStep)
-	// RecordDrift is called once in a run for each resource with drift. mode is what happens with the drift.
+	// RecordDrift is called once in a run for each resource with drift. mode is whether the drift is corrected or only
+	// reported.
 	RecordDrift(id model.StackID, kind plan.ResourceKind, mode DriftMode)
 }
 

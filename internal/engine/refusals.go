@@ -19,21 +19,21 @@ import (
 // with another content is another step, and is called immediately.
 //
 // Refusals of one kind usually occur together: a missing permission or an exhausted quota refuses every call of a kind.
-// Therefore the first such refusal closes a scope: the kind of call, and for permissions the namespace of the objects. The
-// other steps of a closed scope are skipped, and share one back-off. When the back-off is over, one of them is called, and
-// its success opens the scope for all. A few steps that are new since the scope was closed are called nevertheless, because
-// a corrected object must not wait. For a quota that counts the resources that the steps create, the steps that were called
-// share the back-off too. Only the order of the plan then decides which step uses quota that becomes free.
+// Therefore the first such refusal closes a scope: the kind of call and, for permissions, also the namespace of the objects.
+// The other steps of a closed scope are skipped, and share one back-off. When the back-off is over, one of them is called,
+// and its success opens the scope for all. A few new steps are called although the scope is closed, so that a corrected
+// object does not wait. For a quota that counts the created resources, the refused steps also share the back-off. The order
+// of the steps in the plan then decides which step uses the freed quota.
 //
-// Refused values have no common cause, but one namespace can write any number of them. Each namespace has a budget of
-// refused calls per stack. Steps beyond the budget are skipped until it is refilled.
+// Refused values of different steps have no common cause, but one namespace can write any number of invalid values. Each
+// namespace has a budget of refused calls per stack. Steps beyond the budget are skipped until it is refilled.
 //
-// All of this only saves calls. After a restart, each step is called, and refused, one more time.
+// This memory only reduces the number of calls. After a restart, AWS refuses each of these steps one more time.
 
 // Budgets of refused calls.
 const (
-	newStepsInClosedScope = 3  // token bucket of new steps that are called in a closed scope
-	refusedValuesBudget   = 20 // token bucket for refused values of one namespace
+	newStepsInClosedScope = 3  // size of the token bucket for new steps that are called although their scope is closed
+	refusedValuesBudget   = 20 // size of the token bucket for refused values of one namespace
 	repeatedRefusalCost   = 6  // tokens for a call that was refused with the same content before; any other call costs 1
 	successRefund         = 5  // tokens that a successful call returns to the bucket for refused values
 )
@@ -48,7 +48,7 @@ const (
 
 // refusals has the steps of one stack that AWS has refused.
 type refusals struct {
-	currentRun int // number of the current run; a refusal that did not occur in it may be forgotten
+	currentRun int // number of the current run; a refusal that did not occur in the current run may be removed
 	steps      map[stepKey]*refusal
 	scopes     map[scope]*scopeState
 }
@@ -96,10 +96,10 @@ func backOff(f FailedStep, streak int) time.Duration {
 	return min(first<<min(streak-1, 20), most)
 }
 
-// isEmpty reports whether no refusal is remembered.
+// isEmpty reports whether no refusal is stored.
 func (s *refusals) isEmpty() bool { return len(s.steps) == 0 && len(s.scopes) == 0 }
 
-// beginRun counts a new run. If there is no clock (now is zero), nothing is remembered.
+// beginRun counts a new run. If there is no clock (now is zero), no refusals are stored.
 func (s *refusals) beginRun(now time.Time) {
 	if now.IsZero() {
 		return
@@ -108,8 +108,9 @@ func (s *refusals) beginRun(now time.Time) {
 }
 
 // endRun forgets the steps that did not occur in the run. If the desired state was edited, it forgets them immediately,
-// because they may not be desired any more. Otherwise it waits for their back-off and the settle window: if AWS shows other
-// values than were written, the plans of an unchanged stack differ from run to run.
+// because they may not be desired any more. If the desired state was not edited, it forgets them only after their back-off
+// and the settle window. In this time AWS may show values that differ from the written values, so that the plans of an
+// unchanged stack differ.
 func (s *refusals) endRun(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
@@ -131,9 +132,9 @@ func (s *refusals) endRun(edited bool, now time.Time) {
 	}
 }
 
-// lastFailure returns the failure because of which a step is not called now, and true. The failure is the step's last one,
-// or one of another step in its scope. It returns false if the step may be called. freed reports whether another step, on
-// which the step depends, has just been carried out.
+// lastFailure returns the failure because of which a step is not called now, and true. The failure is the last failure of
+// the step itself or of another step in the same scope. It returns false if the step may be called. freed reports whether
+// another step, on which the step depends, has just been carried out.
 func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
 	if now.IsZero() {
 		return FailedStep{}, false
@@ -264,7 +265,8 @@ func (c *scopeState) refill(sc scope, now time.Time) {
 
 // delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over. The
 // reason is the shared back-off of a quota, or an exhausted budget of refused values. It is called before the plan is made,
-// so that the plan leaves out all such steps. Otherwise each plan would find one, and steps of other namespaces would wait.
+// so that the plan leaves out all such steps. If each plan found one such step after another, steps of other namespaces
+// would wait.
 func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
@@ -275,8 +277,8 @@ func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) t
 	return 0
 }
 
-// delayOf returns how long a scope delays a step, or 0 if the step may be called. repeat reports whether AWS refused it
-// before.
+// delayOf returns how long a scope delays a step, or 0 if the step may be called. repeat reports whether AWS has refused
+// this step before.
 func (c *scopeState) delayOf(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
 	if !sc.closes {
 		cost := 1.0
@@ -363,7 +365,8 @@ func (s *refusals) recordRefusalInScope(sc scope, k stepKey, f FailedStep, repea
 	}
 }
 
-// evictFirstDue makes room for one more refusal. If there are too many, it forgets the refusal that is due first.
+// evictFirstDue removes the refusal that is due first if the maximum number of refusals is stored, so that another refusal
+// can be stored.
 func (s *refusals) evictFirstDue() {
 	if len(s.steps) < maxRefusals {
 		return

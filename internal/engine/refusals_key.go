@@ -47,7 +47,8 @@ func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	case plan.CreateTargetGroup:
 		return targetGroupKey(do.Group)
 	case plan.SetPriorities:
-		// No content: the priorities change with each rule that is added or removed, and are not why AWS refuses the step.
+		// The key has no content: the priorities change with each rule that is added or removed, and AWS does not refuse the
+		// step because of the priorities.
 	case plan.SetTags:
 		k.content = checkpoint.Digest(userTags(do.Put), do.Remove)
 	default:
@@ -133,8 +134,8 @@ func callKind(do plan.Action) string {
 // scope identifies the steps of a stack that AWS refuses for the same reason, such as a missing permission.
 type scope struct {
 	class failure.Class
-	call  string            // the kind of call; "" for all
-	kind  plan.ResourceKind // the kind of resource that a quota counts; "" for other classes
+	call  string            // the kind of call; "" for all kinds
+	kind  plan.ResourceKind // the kind of resource that a quota counts; "" for refusals of other classes
 	// namespace is the namespace of the steps; "" for the steps of the whole stack.
 	namespace string
 	// closes reports whether the refusal of one step delays the other steps of the scope. If it is false, the scope only
@@ -178,8 +179,9 @@ func (k stepKey) scopes() []scope {
 	}
 }
 
-// refusedValuesScope returns the scope of refused values: one for each namespace. Steps for several namespaces have one for
-// each kind of call and resource, so that repeated changes of one shared setting do not use up the budget of the others.
+// refusedValuesScope returns the scope of refused values. Each namespace has one scope. For steps of several namespaces,
+// each kind of call and resource has its own scope, so that repeated changes of one shared setting do not use up the budget
+// of other settings.
 func (k stepKey) refusedValuesScope() scope {
 	if k.namespace == "" {
 		return scope{class: failure.Invalid, call: k.call, kind: k.address.Kind}
@@ -187,8 +189,8 @@ func (k stepKey) refusedValuesScope() scope {
 	return scope{class: failure.Invalid, namespace: k.namespace}
 }
 
-// failureScope returns the scope whose other steps are probably refused for the same reason as step k, and whether there is
-// such a scope. f is the failure of step k.
+// failureScope returns the scope with the steps that AWS probably refuses for the same reason as step k. It returns false if
+// there is no such scope. f is the failure of step k.
 func (k stepKey) failureScope(f FailedStep) (scope, bool) {
 	if k.inKubernetes {
 		return scope{}, false
@@ -225,7 +227,7 @@ func errorCode(err error) string {
 	return ""
 }
 
-// freedKinds returns the kinds of resources whose quota a step frees: those that it deletes.
+// freedKinds returns the kinds of resources that a step deletes, so that their quota has capacity again.
 func (k stepKey) freedKinds() []plan.ResourceKind {
 	switch {
 	case !strings.HasPrefix(k.call, "Delete") || k.inKubernetes:

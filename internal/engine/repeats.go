@@ -22,7 +22,7 @@ import (
 // reports them. The other steps of the stack are not delayed.
 //
 // A change is identified by its operation, resource and content. Its streak ends when a comparison with AWS shows that the
-// change was kept.
+// change is still present.
 type repeats map[string]*repeatedChange
 
 // repeatedChange is a change that was carried out at least once.
@@ -38,8 +38,8 @@ type repeatedChange struct {
 var changeBackOff = repeat.BackOff{FreeRepetitions: 2, FirstDelay: durations.DeadlineMargin, LongestDelay: durations.LongestBackOff, StreakTimeout: durations.RepeatWindow}
 
 // changeKey returns a key that identifies the change of step s across runs. The key includes the ARNs of the load balancer
-// and of the target groups, because the same change of a replacement is not a repetition. An update of a resource that the
-// same plan creates is part of the creation, and its key is "".
+// and of the target groups, because the same change of a replacement resource is not a repetition. An update of a resource
+// that the same plan creates is part of the creation, and its key is "".
 func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	id := p.KnownIDs[s.Address]
 	created := func(o plan.Step) bool { return o.Verb == plan.Create && o.Address == s.Address }
@@ -49,8 +49,8 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	k := stepKeyOf(s, stack)
 	content := k.content
 	switch do := s.Do.(type) {
-	case plan.CreateRule: // without the priority, which changes when other rules are added or removed
-	case plan.ModifyRule: // with the weights, because traffic is moved in several changes
+	case plan.CreateRule: // the key is without the priority, which changes when other rules are added or removed
+	case plan.ModifyRule: // the key includes the weights, because traffic is moved by several changes with different weights
 		content = checkpoint.Digest(do.Conditions, do.Actions, do.Transforms)
 	case plan.CreateTargetGroup:
 		do.Group.Name = "" // the plan chooses the first free name
@@ -95,7 +95,7 @@ func (r *repeats) recordChange(key, created string, now time.Time) {
 }
 
 // comparisonDue reports whether the stack must be compared with AWS now because of a reported change. next is the time until
-// the next such comparison; 0 if none is scheduled.
+// the next comparison because of a reported change; 0 if none is scheduled.
 func (r repeats) comparisonDue(now time.Time) (due bool, next time.Duration) {
 	for _, c := range r {
 		left := c.compareAt.Sub(now)
@@ -118,10 +118,11 @@ func (r repeats) findings() (out finding.List) {
 	return out.Sorted()
 }
 
-// repeatedSteps returns the steps of the plan in d that repeat an earlier change (again), and which of them are delayed or
-// reported by findings. read is the time at which the observed state was read. If the plan does not contain a change, and
-// the state was read after the settle window of that change, AWS has kept the change, and it is forgotten. If edited is
-// true, the desired state has changed, and changes that the plan does not contain are forgotten immediately.
+// repeatedSteps returns the steps of the plan in d that repeat an earlier change (again), and which of these steps are
+// delayed or reported by findings. read is the time at which the observed state was read. If the state was read after the
+// settle window of an earlier change, and the plan does not contain this change, AWS has persisted the change, and it is
+// removed from r. If edited is true, the desired state has changed, and changes that the plan does not contain are forgotten
+// immediately.
 func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
@@ -181,7 +182,7 @@ func (r repeats) wasCreatedByReportedChange(id string) bool {
 
 // createdResourceExists reports whether the target group or load balancer that action do created before still exists. id is
 // its ARN. do creates a replacement, because AWS cannot change a setting of the old resource. If AWS does not show the
-// desired value for the replacement, it would not show it for another replacement either.
+// desired value for an existing replacement, a second replacement would not help.
 func createdResourceExists(do plan.Action, id string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:
@@ -192,8 +193,8 @@ func createdResourceExists(do plan.Action, id string, have observed.Stack) bool 
 	return false
 }
 
-// notPersistedFindings returns findings about a change that AWS does not show. The message has the desired values and the
-// values that AWS shows.
+// notPersistedFindings returns findings about a change that was made but that AWS does not show. The message has the desired
+// values and the values that AWS shows.
 func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
 	what := resourceText(s.Address)
 	if rule, ok := findRule(stack, s.Rule); ok {

@@ -34,7 +34,7 @@ type Config struct {
 	Recorder Recorder
 	// UnansweredCalls watches for calls that AWS does not answer; nil: only a run that has failed reports them.
 	UnansweredCalls UnansweredCallWatcher
-	// Checkpoints defer the first comparison of stacks that did not change; nil: all are compared at the start.
+	// Checkpoints defer the first comparison of stacks that did not change; nil: all stacks are compared at the start.
 	Checkpoints Checkpoints
 	// Secrets stores hashes of the OIDC client secrets that were written to AWS, because AWS never returns a client secret;
 	// nil: a changed client secret is only written together with another change.
@@ -44,8 +44,8 @@ type Config struct {
 	Resync time.Duration
 	// Drift decides whether drift is corrected; empty: RepairDrift.
 	Drift DriftMode
-	// Clock is used for back-offs, waits, comparisons and measured phases. If it is nil, none of these exist, as in a
-	// command that makes one plan.
+	// Clock is used for back-offs, waits, comparisons and measured phases. If it is nil, none of these are used, for example
+	// in a command that only makes one plan.
 	Clock clock.PassiveClock
 }
 
@@ -56,8 +56,8 @@ type Checkpoints interface {
 	Unchanged(id model.StackID, digest string) bool
 	// Note stores the digest of a desired state that was carried out completely; "" removes the checkpoint of the stack.
 	Note(id model.StackID, digest string)
-	// Forget removes the checkpoint of a stack before a run changes the stack in AWS. The channel is closed when the removal
-	// is stored or the write has failed; nil: there is nothing to wait for.
+	// Forget removes the checkpoint of a stack before a run changes the stack in AWS. The channel is closed when the write
+	// of the removal has succeeded or failed. It is nil if the caller does not have to wait.
 	Forget(id model.StackID) (written <-chan struct{})
 }
 
@@ -155,7 +155,7 @@ func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Sta
 }
 
 // translateFor is translate for a stack (id) that is read in a run of the same or another stack (run). Later changes of the
-// objects that were read enqueue the stack of the run.
+// objects that were read enqueue the stack run.
 func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
 	f, err := e.frontend(id)
 	if err != nil {
@@ -171,8 +171,8 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 }
 
 // resolveContested decides contested settings of a stack with the observed state, for example settings on which its members
-// disagree. It observes and translates again until the translation has no new questions. by has the facts that it used; it
-// is empty if nothing is contested.
+// disagree. It observes and translates again until the translation has no new questions. by has the facts that decided the
+// settings; it is empty if no setting is contested.
 func (r *observation) resolveContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
@@ -194,8 +194,8 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 }
 
 // maxObservations is the maximum number of times that a stack is observed in one run. A run observes again for new
-// questions, after AWS reported that a resource does not exist, and before it makes another plan. After the maximum, the
-// next run continues.
+// questions, after AWS reported that a resource does not exist, and before it makes another plan. When the maximum is
+// reached, the run ends, and the next run continues.
 const maxObservations = 8
 
 // maxGoneObservations is the maximum number of times in a row that a stack is observed while AWS reports that one of its
@@ -206,7 +206,8 @@ const maxGoneObservations = 3
 // for its questions.
 const observationsPerPlan = 3
 
-// addQuestions appends to questions those of more that it does not contain, and reports whether there were any.
+// addQuestions appends the elements of more that questions does not contain yet. added reports whether an element was
+// appended.
 func addQuestions(questions, more []model.Question) (out []model.Question, added bool) {
 	asked := map[string]bool{}
 	for _, q := range questions {
@@ -260,8 +261,8 @@ func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questio
 }
 
 // draft observes the stack and makes its plan, until the plan has no new questions. by has the facts that decided contested
-// settings. A fact that was unavailable then remains unavailable for the plan, and the plan holds the parts of the stack
-// that depend on it.
+// settings. A fact that was unavailable in by is also unavailable for the plan, and the plan holds the parts of the stack
+// that depend on this fact.
 func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()
@@ -322,8 +323,8 @@ func (e *Engine) addWithdrawnParts(v *cluster.View, id model.StackID, have *obse
 	return questions, v.Err()
 }
 
-// Reconcile changes AWS to the desired state of one stack, as far as this is possible now. Errors of users and of single
-// steps are in the outcome; err is not nil only if the run failed as a whole.
+// Reconcile changes AWS to the desired state of one stack, as far as this is possible now. Configuration errors of users and
+// errors of single steps are in the outcome. err is not nil only if the whole run failed.
 func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, err error) {
 	out.ID = id
 	defer func() {
@@ -368,7 +369,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	observed := observation{e: e, out: &out, view: v, mem: &mem, reservedStacks: &reserved}
 	run := run{execution: execution{observation: observed}, wasEdited: edited, editDelay: delay}
 	if edited {
-		run.forgetCheckpoints() // begins here, so that the checkpoint is removed from the store while the run reads from AWS
+		run.forgetCheckpoints() // begins to remove the checkpoint from the store while the run reads from AWS
 	}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
@@ -392,7 +393,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	case postponed > 0: // the run succeeded; a status that an external actor repeatedly overwrites is written later
 		run.requeueAfter(postponed)
 	case err != nil:
-		out.Err, out.FailedPhase = err, ReportPhase // RetryAfter stays, so that no step that waits is delayed
+		out.Err, out.FailedPhase = err, ReportPhase // RetryAfter is not changed, so that waiting steps are not delayed
 		return out, err
 	default:
 		reported = true

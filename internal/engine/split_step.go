@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// splitStep divides a step that AWS refused because of an invalid value. It returns none if the step failed for another
+// splitStep divides a step that AWS refused because of an invalid value. It returns no steps if the step failed for another
 // reason or cannot be divided.
 func splitStep(f FailedStep) []plan.Step {
 	if f.Class != failure.Invalid {
@@ -20,8 +20,8 @@ func splitStep(f FailedStep) []plan.Step {
 }
 
 // carryOutParts carries out the parts of a divided step, and reports whether all of them succeeded. Parts that were skipped
-// in earlier runs come first. Otherwise a member that keeps writing new invalid values could delay the parts of other
-// members forever.
+// in earlier runs are called first, so that a member that repeatedly writes new invalid values cannot delay the parts of
+// other members forever.
 func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	order := func(s plan.Step) int {
 		if r.mem.stepRefusals.wasSkipped(stepKeyOf(s, stack)) {

@@ -37,8 +37,8 @@ func UnansweredFinding(object finding.Ref, since time.Time) finding.Finding {
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// unansweredFindings returns findings on the objects whose steps AWS did not answer. If there is no such step, it resets the
-// time since which AWS has not answered.
+// unansweredFindings returns findings on the objects whose steps AWS did not answer. If AWS answered all steps, it resets
+// unansweredSince.
 func (r *run) unansweredFindings() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
 	for _, f := range slices.Concat(r.out.FailedSteps, r.heldSteps) {

@@ -43,8 +43,8 @@ func (w waits) withKeys(waiting []string, now time.Time) waits {
 	return next
 }
 
-// onlyKeys returns the waits of w that have one of the keys. It is called once a run, with the keys of the last plan of the
-// run, because an earlier plan of the run may lack some of them.
+// onlyKeys returns the waits of w that have one of the keys. It is called once per run, with the keys of the last plan. An
+// earlier plan of the run may lack some of these keys.
 func (w waits) onlyKeys(waiting []string) waits {
 	next := make(waits, len(waiting))
 	for _, key := range waiting {

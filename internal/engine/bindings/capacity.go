@@ -6,18 +6,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// capacityRefusal records that AWS refused to register a number of targets because of a quota of the target group. The
-// target group remains full until targets are deregistered or AWS raises the quota. Until then a call that would be refused
-// is not sent, because all bindings share the rate limit of the calls.
+// capacityRefusal records that AWS refused to register targets because of a quota of the target group. The quota remains
+// exhausted until targets are deregistered or AWS raises the quota. Until then, calls that AWS would refuse are not sent,
+// because all bindings share the rate limit of the calls.
 type capacityRefusal struct {
 	arn          string    // ARN of the target group
-	refusedCount int       // calls with this many targets or more are not sent
+	refusedCount int       // number of targets in the refused call; calls with at least as many targets are not sent
 	err          error     // the error that AWS returned
 	retryAt      time.Time // when such calls are sent again
 }
 
-// refusalFor returns the stored error of AWS if a call that registers n targets would be refused again; nil if the call may
-// be sent.
+// refusalFor returns the stored error of AWS if AWS would refuse a call that registers n targets. It returns nil if the call
+// may be sent.
 func (c capacityRefusal) refusalFor(arn string, n int, now time.Time) error {
 	if c.arn != arn || n < c.refusedCount || !now.Before(c.retryAt) {
 		return nil

@@ -44,8 +44,8 @@ type TargetGroups interface {
 	// the later writes of this process applied to it. If maxAge is zero, it always calls AWS.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
 	// OwnerNamespaces returns the namespaces that may contain the object for which the controller created a target group. It
-	// returns none if the controller did not create the target group. If read is false, it makes no call, and also returns
-	// none if the tags of the target group are not cached.
+	// returns none if the controller did not create the target group. If read is false, only cached tags are used, and the
+	// result is empty if the tags of the target group are not cached.
 	OwnerNamespaces(ctx context.Context, arn string, read bool) (namespaces []string, err error)
 	// OwnerStack returns the stack for which the controller created a target group, and the ID of the target group in that
 	// stack (group), from the cached tags. ok is false if the tags are not cached or the controller did not create the
@@ -54,8 +54,9 @@ type TargetGroups interface {
 	// Register registers at most MaxTargetsPerCall targets. It is idempotent. If the rate limiter does not admit the
 	// call now, nothing is sent, and the error has a method RetryAfter with the time until it may be sent.
 	Register(ctx context.Context, arn string, priority CallPriority, targets []Target) error
-	// Deregister deregisters at most MaxTargetsPerCall targets, which must be values that TargetHealth returned. It is
-	// postponed like Register. It is idempotent: a target that is not registered is not an error.
+	// Deregister deregisters at most MaxTargetsPerCall targets, which must be values that TargetHealth returned. The rate
+	// limiter can postpone the call, as for Register. The call is idempotent: a target that is not registered is not an
+	// error.
 	Deregister(ctx context.Context, arn string, priority CallPriority, targets []*observed.Target) error
 }
 

@@ -60,7 +60,7 @@ type SetCheckpoint struct {
 // SetStatus changes the status of a binding by a merge patch of the subresource.
 type SetStatus struct {
 	Binding Key
-	// ObservedGeneration is the new observed generation; nil: it is not changed.
+	// ObservedGeneration is the new observed generation; nil: the observed generation is not changed.
 	ObservedGeneration *int64
 	// Conditions are all conditions of the new status.
 	Conditions []metav1.Condition

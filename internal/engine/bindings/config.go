@@ -42,7 +42,7 @@ type Config struct {
 	Fence engine.Fence
 	// Recorder records the reads and steps of runs; nil: NoRecorder.
 	Recorder Recorder
-	// Queue enqueues bindings that have to run again; nil: they are not run again.
+	// Queue enqueues bindings that have to run again; nil: no binding is enqueued.
 	Queue Queue
 	// Drift decides whether drift is restored; empty: engine.RepairDrift.
 	Drift engine.DriftMode
@@ -61,7 +61,7 @@ type Reconciler struct {
 
 // Outcome is the result of a run of a binding.
 type Outcome struct {
-	// RetryAfter is the time until the binding runs again without an event; zero: never.
+	// RetryAfter is the time until the binding runs again without an event; zero: it runs only after an event.
 	RetryAfter time.Duration
 	// Changed reports whether something was written to AWS.
 	Changed bool

@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// entry is the memory of the process about one binding. Its maps are never changed in place: a note stores a changed copy,
-// so that an entry that was read before does not change.
+// entry is the memory of the process about one binding. Its maps are never changed in place: a note stores a changed copy of
+// a map, so that an entry that a run has already read does not change.
 type entry struct {
 	// comparisonDueAt is the time of the next comparison with AWS without an edit; zero before the first run.
 	comparisonDueAt time.Time
-	// compareAgain reports whether a comparison with AWS was requested while a run was active, so that another run must make
-	// it.
+	// compareAgain reports whether a comparison with AWS was requested while a run was active. The next run must then
+	// compare the binding.
 	compareAgain bool
 	// activeRuns is the number of current runs.
 	activeRuns int
@@ -26,7 +26,7 @@ type entry struct {
 
 	// absentSince is the time at which the binding or its Service was first missing; zero if both exist.
 	absentSince time.Time
-	// wasReleased reports whether all targets and rules of the binding were removed.
+	// wasReleased reports whether all targets of the binding were deregistered and all its rules were removed.
 	wasReleased bool
 	// deletedBinding is the last content of a binding that was deleted while its target group was in use.
 	deletedBinding *elbv2.TargetGroupBinding
@@ -38,7 +38,7 @@ type entry struct {
 	capacityRefusal capacityRefusal
 	// refusedTargets are the targets that AWS refused to register, by identity.
 	refusedTargets map[string]refusedTarget
-	// flappingTargets are the targets that were registered or deregistered recently.
+	// flappingTargets has the targets that were recently deregistered or registered again.
 	flappingTargets flappingTargets
 	// leavingSince is the time since which a target waits for its deregistration, by target ID.
 	leavingSince map[string]time.Time
@@ -185,8 +185,8 @@ func noteZonesRequired(e entry, at moment) entry {
 	return e
 }
 
-// noteWaitingForServices records that a run may have to wait for the Services of other bindings. A wait that began more than
-// five minutes ago begins again.
+// noteWaitingForServices records that a run may have to wait for the Services of other bindings. If the recorded wait began
+// more than five minutes ago, a new wait begins now.
 func noteWaitingForServices(e entry, at moment) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.LongestTransientBackOff {
 		e.waitingSince = at.now

@@ -30,8 +30,9 @@ func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	return out
 }
 
-// noteDeregistered returns a copy of f with the targets that were deregistered. It does not extend an existing streak, which
-// counts from the last registration. So pods that become unready one after another do not delay each other.
+// noteDeregistered returns a copy of f with the targets that were deregistered. It does not extend an existing streak,
+// because the timeout of a streak begins with the last registration. Pods that become unready one after another therefore do
+// not delay each other.
 func (f flappingTargets) noteDeregistered(ids []string, now time.Time) flappingTargets {
 	out := f.currentStreaks(now)
 	for _, id := range ids {
@@ -54,9 +55,9 @@ func (f flappingTargets) noteRegistered(ids []string, now time.Time) flappingTar
 	return out
 }
 
-// heldTargets returns the IDs of the targets that must neither be registered nor deregistered now, and how long (left). If
-// one target is delayed, all targets that were registered again are delayed with it. They change together later, so that
-// many targets need no more calls than one. If no other target can serve requests, the delay is at most FirstDelay (alone).
+// heldTargets returns the IDs of the targets that must neither be registered nor deregistered for the duration left. If one
+// target is delayed, all targets that were registered again are delayed for the same time, so that one call can then change
+// all of them. alone is the shorter delay, at most FirstDelay, that applies if no other target can serve requests.
 func (f flappingTargets) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	streaks := f.currentStreaks(now)
 	for _, streak := range streaks {

@@ -55,7 +55,7 @@ func (r *Reconciler) planOptions() bindingplan.Options {
 // targets.ReleasedCondition.
 func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateConditionType(p.key)
-	v := p.r.Cluster.View().Unsubscribed() // a change of these pods needs no run
+	v := p.r.Cluster.View().Unsubscribed() // a change of these pods does not require a run of the binding
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
 		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByReadinessGate, Value: p.key.Namespace + "/" + p.key.Name,
 	})
@@ -124,8 +124,8 @@ func (p reader) subscribe(refs []cluster.Ref) {
 	p.r.Recorder.RecordView(p.key, p.view)
 }
 
-// readFact reads the fact that question a requests into f. more is false if the other questions of the same plan must not be
-// answered, because the plan has to be made again first.
+// readFact reads the fact that question a requests, and stores it in f. more is false if the plan must be made again before
+// the other questions of this plan are answered.
 func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingplan.Question) (more bool, err error) {
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
@@ -227,7 +227,7 @@ func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *binding
 	return out
 }
 
-// readServingPods returns the pods of known and the pods that have the addresses of the targets in question a.
+// readServingPods returns the pods in known, and the pods that have the address of a target that question a names.
 func (p reader) readServingPods(known *bindingplan.ServingPods, a bindingplan.AskServing) (*bindingplan.ServingPods, error) {
 	out := &bindingplan.ServingPods{AskedAddresses: map[string]bool{}, Pods: map[string]*corev1.Pod{}}
 	if known != nil {
@@ -257,8 +257,8 @@ func (p reader) readGoneTargets(a bindingplan.AskTargetsWithoutBackend) (*bindin
 	return &bindingplan.TargetsWithoutBackend{Targets: targets.StaleTargets(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
-// readConflict finds other bindings of the same target group that have precedence. A binding that is being deleted is no
-// conflict. Otherwise the target group would become empty before this binding has registered its targets.
+// readConflict finds other bindings of the same target group that have precedence over this binding. Bindings that are being
+// deleted are ignored, so that this binding can register its targets before the deletion empties the target group.
 func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
 	b, w := f.StoredBinding, f.CompletedBinding
 	if w == nil {
@@ -281,8 +281,8 @@ func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindin
 	return &out, nil
 }
 
-// bindingsOfTargetGroup returns the bindings of all namespaces that may have the same target group as binding b. It finds
-// them by the name of the target group, which may belong to several target groups.
+// bindingsOfTargetGroup returns the bindings of all namespaces that may have the same target group as binding b. It looks
+// them up by the name of the target group, so the result can contain bindings of another target group with the same name.
 func bindingsOfTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
 	return cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
 		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),
@@ -299,7 +299,7 @@ func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints
 	ranges, err := p.r.Cloud.VPCRanges(ctx, n.VPC)
 	switch {
 	case err != nil && p.r.Cloud.Class(err) == failure.Gone && accountOf(f.StoredBinding) != (Account{}):
-		return n, nil // the VPC of another account may not be visible
+		return n, nil // not an error, because the VPC may belong to another account
 	case err != nil && p.r.Cloud.Class(err) == failure.Gone:
 		n.Failure = p.r.failureOf(bindingplan.UserError{Finding: finding.Finding{
 			Object: targets.BindingRef(f.StoredBinding), Field: "spec.vpcID", Reason: finding.RejectedByAWS, Severity: finding.Error,
@@ -311,7 +311,7 @@ func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints
 		return n, nil
 	}
 	n.Ranges = ranges
-	v := p.r.Cluster.View().Unsubscribed() // a node does not change its zone
+	v := p.r.Cluster.View().Unsubscribed() // no subscription, because a node does not change its availability zone
 	for _, e := range endpoints {
 		if e.Pod == nil || !n.IsOutsideVPC(e.ID) {
 			continue

@@ -41,9 +41,9 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 }
 
 // targetsOfOthers returns the identities, in canonical form, of the endpoints of other bindings of this cluster with the
-// same target group. If leaving is false, only the bindings that share the target group with other clusters count. If
-// leaving is true, binding b is being deleted, and all of these bindings count, because they take over its targets. The view
-// does not subscribe to these bindings, because a change of one of them starts a run of that binding.
+// same target group. If leaving is false, it uses only bindings that share the target group with other clusters. If leaving
+// is true, binding b is being deleted. All other bindings of the target group are then used, because they take over its
+// targets. The view does not subscribe to the other bindings, because each of them runs when it changes.
 func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().CacheOnly()
 	out := map[string]bool{}
@@ -58,7 +58,7 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 		}
 		w, err := r.completedBinding(ctx, o)
 		if err != nil {
-			continue // the other binding cannot register targets either
+			continue // without an ARN and a target type, the other binding cannot register targets
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
 		if found.BackendMissing && leaving && !r.memory.get(key).isServiceAbsent(r.Clock.Now()) && r.memory.noteServiceWait(Key{Namespace: b.Namespace, Name: b.Name}) {

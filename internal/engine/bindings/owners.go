@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Owners returns the objects that also get the events of binding b: the objects of its stack that use its target group. They
-// are found by the tags of the target group, because users can write the labels of a binding. A binding can name the ARN of
-// any target group. Therefore the result contains only objects in the namespace of the binding, and a Gateway only if the
-// target group was created for the Service of the binding.
+// Owners returns the objects on which the events of binding b are also reported: the objects of its stack that use its
+// target group. They are found by the tags of the target group, because users can change the labels of a binding. Users can
+// also write the ARN of any target group in a binding. Therefore the result contains only objects in the namespace of the
+// binding, and a Gateway only if the target group was created for the Service of the binding.
 func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	if b == nil || b.Spec.TargetGroupARN == "" {
 		return nil
@@ -44,8 +44,9 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	return out[:min(len(out), maxNamedItems)]
 }
 
-// mayBelongTo reports whether an object with the finalizer of stack id may belong to this stack. All stacks of a single
-// object of the same kind have the same finalizer, so for them the namespace and the name are compared too.
+// mayBelongTo reports whether an object with the finalizer of stack id may belong to this stack. If a stack has only one
+// object, its finalizer does not contain the name of the object. Therefore the namespace and the name of the object are also
+// compared.
 func mayBelongTo(obj cluster.Object, id model.StackID) bool {
 	if _, shared := naming.SharedName(id); shared || id.Namespace == "" {
 		return true

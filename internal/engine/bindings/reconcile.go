@@ -25,15 +25,15 @@ type run struct {
 	// checkpoint is the value of the checkpoint annotation that was last read or written.
 	checkpoint string
 
-	skipsRemoval       bool // the run need not find and deregister targets of deleted pods at its end
+	skipsRemoval       bool // the run does not look for targets of deleted pods at its end
 	targetsUnavailable bool // the targets of the target group cannot be read
 	// recordErr is the error of removing deregistered targets from the record; nil if a later write succeeded.
 	recordErr error
 }
 
 // Reconcile changes the targets of one binding, and the security group rules that admit traffic to them, to their desired
-// state. It reads facts, makes the plan, carries out its steps, and reports. Errors of users are in the outcome. If err is
-// not nil, the caller repeats the run with back-off.
+// state. It reads facts, makes the plan, carries out its steps, and reports. Configuration errors of users are in the
+// outcome, not in err. If err is not nil, the caller repeats the run with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -41,7 +41,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 		}
 	}()
 	r.memory.note(key, noteRunBegan)
-	defer func() { r.memory.noteIfKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // noteIfKnown, because the run may have removed the entry
+	defer func() { r.memory.noteIfKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // noteIfKnown does not create an entry that the run has removed
 	p := &run{r: r, key: key, out: &out}
 	start := r.Clock.Now()
 	f, err := reader{p}.initialFacts()
@@ -92,9 +92,9 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// deregisterFromPreviousTargetGroup deregisters the targets of the binding from the target group that its spec named before.
-// waits reports whether the call was postponed. The method must be called before targets are registered in the new target
-// group, because noteRegistered removes the previous target group from the memory.
+// deregisterFromPreviousTargetGroup deregisters the targets of the binding from the target group that its spec contained
+// before it was edited. waits reports whether the call was postponed. The method must be called before targets are
+// registered in the new target group, because noteRegistered removes the previous target group from the memory.
 func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.StoredBinding) && accountOf(old) == accountOf(f.StoredBinding) {
@@ -116,8 +116,7 @@ func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingp
 }
 
 // deregisterAbsentTargets deregisters the targets whose pod or node does not exist any more. It is called after a run that
-// did not bring the target group to its desired state. runErr is the error of that run; it is returned, joined with the
-// error of the deregistration.
+// did not complete the plan. It returns runErr, the error of that run, joined with the error of the deregistration.
 func (p *run) deregisterAbsentTargets(ctx context.Context, f *bindingplan.Facts, runErr error) error {
 	w := f.CompletedBinding
 	if w == nil {
@@ -160,7 +159,7 @@ func (p *run) deregisterByPlan(ctx context.Context, f *bindingplan.Facts, make f
 	return failed
 }
 
-// isNotFound reports whether a failure has a class that means that the target group or target does not exist.
+// isNotFound reports whether a failure means that the target group or the target does not exist in AWS.
 func isNotFound(f *bindingplan.Failure) bool {
 	return f.Class == failure.Gone || f.Class == failure.Invalid
 }
@@ -174,8 +173,8 @@ func (p *run) removalFacts(stored, described *elbv2.TargetGroupBinding, absent b
 	}
 }
 
-// postpone requests another run for the time at which a postponed call may be sent. That run sends the changes of the target
-// group that are necessary then.
+// postpone requests another run for the time at which a postponed call may be sent. The later run computes the changes of
+// the target group again.
 func (p *run) postpone(delay time.Duration) {
 	p.out.CallPostponed = true
 	p.requeueAfter(delay)

@@ -35,13 +35,13 @@ func noteRefusedEndpoints(x bindingplan.Refusal) note {
 	}
 }
 
-// nextRefusalDelay returns the back-off after a further refusal. last is the back-off after the previous one; 0 if there was
-// none.
+// nextRefusalDelay returns the back-off after another refusal. last is the back-off after the previous refusal; 0 for the
+// first refusal.
 func nextRefusalDelay(last time.Duration) time.Duration {
 	return min(max(2*last, durations.Requeue), durations.LongestTransientBackOff)
 }
 
-// noteRetainedRefusals returns a note that removes the refusals of all endpoints except for the given ones.
+// noteRetainedRefusals returns a note that removes the recorded refusals of all endpoints except the endpoints in of.
 func noteRetainedRefusals(of []targets.Endpoint) note {
 	return func(e entry, _ moment) entry {
 		all := map[string]refusedTarget{}
@@ -63,8 +63,9 @@ type refusedChange struct {
 	delay time.Duration
 }
 
-// refusalOf returns the error with which AWS refused the same change, if the back-off has not ended. Many bindings have rules
-// in one security group. Without this check, the run of each of them would repeat the call.
+// refusalOf returns the error with which AWS refused the same change before, while the back-off of this change has not
+// ended. Otherwise it returns nil. Many bindings have rules in one security group. Without this check, the run of each of
+// them would repeat the call.
 func (o *ruleOwner) refusalOf(c bindingplan.SecurityGroupChange, now time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

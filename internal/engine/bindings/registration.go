@@ -11,7 +11,7 @@ import (
 )
 
 // registration has the targets that this process has registered for a binding; the zero value has none. It is used for
-// bindings that have no record of their targets in Kubernetes, and if that record is missing or a user has changed it.
+// bindings that have no record of their targets in Kubernetes, and if that record is missing or was changed by a user.
 type registration struct {
 	binding *elbv2.TargetGroupBinding // the binding with the ARN of its target group; nil: nothing is registered
 	targets *targets.IdentitySet
@@ -37,7 +37,7 @@ func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) regi
 	return r
 }
 
-// noteFoundTargets returns a note of targets of a binding that AWS returned as registered.
+// noteFoundTargets returns a note that records the targets of a binding that AWS listed as registered.
 func noteFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, _ moment) entry {
 		if len(list) > 0 {

@@ -98,7 +98,7 @@ func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, d
 		if err != nil {
 			switch class := r.Cloud.Class(err); {
 			case class == failure.Gone, class == failure.Invalid:
-				continue // without a target group there is no traffic to admit
+				continue // a binding without a target group gets no traffic, so it needs no rules
 			case !claimed:
 				continue // no rule was added for a binding without the finalizer
 			}

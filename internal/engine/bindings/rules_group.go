@@ -31,7 +31,7 @@ func (r ruleSyncer) isInvalid(err error) bool {
 	return err != nil && (r.Cloud.Class(err) == failure.Invalid || r.Cloud.Class(err) == failure.Gone)
 }
 
-// isRefusal reports whether an immediate repetition of the call would probably fail in the same way.
+// isRefusal reports whether AWS would probably return the same error if the call were repeated immediately.
 func (r ruleSyncer) isRefusal(err error) bool {
 	switch r.Cloud.Class(err) {
 	case failure.Denied, failure.Quota, failure.Invalid, failure.Gone, failure.Unknown:
@@ -42,17 +42,17 @@ func (r ruleSyncer) isRefusal(err error) bool {
 
 // groupChange is a change of the rules of a security group that is carried out as far as AWS accepts it. It adds the rules
 // except invalid ones, and as many as the quota permits. It removes an old rule only after the rules that replace it exist.
-// The exception is replaceOneByOne, which needs the room of the old rule.
+// The exception is replaceOneByOne, which removes the old rule first, because the quota does not permit both rules.
 type groupChange struct {
 	ruleSyncer
 	group   string
 	changed bool // whether AWS has accepted a call
 	desired bindingplan.SecurityGroupChange
-	// missing are the rules that are still to be added, and remaining those that are still to be removed. refused are the
-	// rules that AWS refuses because they are invalid, and faults are its errors about them.
+	// missing are the rules that are still to be added. remaining are the rules that are still to be removed. refused are
+	// the rules that AWS refuses because they are invalid, and faults are the errors of AWS for these rules.
 	missing, remaining, refused []model.IngressRule
 	faults                      []error
-	full                        error // the error of AWS that the quota is reached; nil if there is room for all missing rules
+	full                        error // the error of AWS that the quota is reached; nil if AWS did not refuse a rule because of the quota
 }
 
 // send adds and removes rules by one change.
@@ -85,7 +85,8 @@ func (p *groupChange) changeAsFarAsAccepted(ctx context.Context, c bindingplan.S
 	return errors.Join(p.faults...)
 }
 
-// addAndRemove adds the missing rules, and removes the old rules that are replaced, until no old rule can be removed.
+// addAndRemove adds the missing rules and removes the old rules for which all replacements exist. It repeats this until no
+// old rule can be removed.
 func (p *groupChange) addAndRemove(ctx context.Context) error {
 	for {
 		if err := p.addMissing(ctx); err != nil {
@@ -106,7 +107,8 @@ func (p *groupChange) addAndRemove(ctx context.Context) error {
 	}
 }
 
-// addMissing adds the missing rules that AWS accepts, and sets full.
+// addMissing adds the missing rules that AWS accepts. If AWS refuses a rule because of the quota, it stores the error in
+// full.
 func (p *groupChange) addMissing(ctx context.Context) error {
 	p.full = nil
 	for len(p.missing) > 0 && p.full == nil {
@@ -135,15 +137,15 @@ func (p *groupChange) refuse(rule model.IngressRule, err error) {
 	p.refused, p.faults = append(p.refused, rule), append(p.faults, err)
 }
 
-// missingFor returns the rules that must exist before the rule old is removed, and do not exist.
+// missingFor returns the rules that do not exist yet, and that must exist before the rule old is removed.
 func (p *groupChange) missingFor(old model.IngressRule) []model.IngressRule {
 	return slices.DeleteFunc(p.desired.ReplacementsOf(old), func(r model.IngressRule) bool {
 		return !slices.Contains(p.missing, r) && !slices.Contains(p.refused, r)
 	})
 }
 
-// replaceOneByOne replaces old rules for which only one new rule is missing. The quota leaves no room for the new rule beside
-// the old one. So the old rule is removed first, and is restored if the new rule cannot be added either.
+// replaceOneByOne replaces old rules for which only one new rule is missing. The quota does not permit both rules at the
+// same time. Therefore the old rule is removed first. It is restored if the new rule still cannot be added.
 func (p *groupChange) replaceOneByOne(ctx context.Context) error {
 	for _, old := range slices.Clone(p.remaining) {
 		next := p.missingFor(old)

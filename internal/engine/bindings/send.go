@@ -30,8 +30,8 @@ func (p *run) deregistrationPriority(list []*observed.Target) CallPriority {
 }
 
 // deregister deregisters the targets in drop. If AWS refuses a call because of an invalid target, the targets are
-// deregistered in smaller calls. It returns the last error of a refused target, or the first other error, which ends the
-// deregistration.
+// deregistered in smaller calls. It continues after a refused target, and returns the last error of a refused target. Any
+// other error ends the deregistration and is returned.
 func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*observed.Target) (failed error) {
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("apply", start) }()
@@ -89,8 +89,8 @@ func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list [
 }
 
 // register registers endpoints. If AWS refuses a call because of invalid targets, the endpoints are registered without the
-// targets that AWS names; if AWS names none, they are registered in smaller calls. The result a has the refusals that were
-// known before and the new ones. refused reports whether there are new ones.
+// targets that AWS names; if AWS names none, they are registered in smaller calls. The result a has the earlier refusals and
+// the refusals of this call. refused reports whether AWS refused a target in this call.
 func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan.Register) (a *bindingplan.RegistrationAttempt, refused bool) {
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("apply", start) }()

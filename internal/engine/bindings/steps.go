@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// carryOutSteps carries out the steps of a plan. After some steps, the rest of the plan depends on the result, and is made
-// again: after the finalizer is added, and after AWS has refused targets.
+// carryOutSteps carries out the steps of a plan. The rest of the plan is made again after the finalizer was added, and after
+// AWS has refused targets, because the later steps depend on the result.
 func (p *run) carryOutSteps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) bindingplan.StepResults {
 	var d bindingplan.StepResults
 	for {
@@ -73,7 +73,7 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 		attempt, refused := p.register(ctx, f, do)
 		f.Attempt = attempt
 		if refused && !do.UpToCapacity {
-			f.ServingPods = nil // must be read again, because pods may have changed during the calls
+			f.ServingPods = nil // the pods must be read again, because they may have changed during the calls
 			return true, nil
 		}
 		return false, nil

@@ -15,8 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// This file finds drift of targets, and of the rules of the security groups of nodes and pods. The state in AWS is read
-// regularly, and compared with the changes that this process has made. Changes that earlier processes made are not compared.
+// The functions below find drift of targets, and of the rules of the security groups of nodes and pods. The state in AWS is
+// read regularly, and compared with the changes that this process has made. Changes that an earlier controller process made
+// are not included.
 
 // targetDrift is the drift of the targets of a target group, as identities. missing are targets that this process registered
 // and that are not registered any more. added are registered targets that this process has not registered.
@@ -86,7 +87,7 @@ func (r *Reconciler) reportRestored(ctx context.Context, b *elbv2.TargetGroupBin
 		return e
 	})
 	if !d.isEmpty() {
-		_ = r.reportDrift(ctx, b, d) // the run is not repeated because of an event that cannot be written
+		_ = r.reportDrift(ctx, b, d) // the error is ignored: a run is not repeated only because an event could not be written
 	}
 }
 
@@ -114,7 +115,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	return r.writePatches(ctx, patches)
 }
 
-// driftEvent returns the event about drift on object of. text describes what was changed.
+// driftEvent returns the event about drift on object of. text describes the change.
 func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	reason, does := finding.DriftRepaired, "the controller reverts the change; CloudTrail shows who made it"
 	if r.Drift == engine.ReportDrift {
@@ -151,7 +152,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	if r.Drift != engine.ReportDrift {
 		restored, err := ruleSyncer{r}.restoreRules(ctx, changed)
 		if err != nil || !restored {
-			return err // the desired rules exist
+			return err // nothing to restore or report: the desired rules exist in AWS
 		}
 	}
 	r.Recorder.RecordDrift("endpoint-security-group", r.Drift)

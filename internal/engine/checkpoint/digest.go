@@ -37,7 +37,7 @@ type encoder struct {
 	openMaps int // number of maps that are being written; their output must remain in buf
 }
 
-// bufferBytes is the minimum length of buf at which it is written to the hash.
+// bufferBytes is the length from which the content of buf is written to the hash.
 const bufferBytes = 4096
 
 // writeValue writes a value and all values that it contains.

@@ -19,13 +19,13 @@ type Registry struct {
 	secretHashes map[model.StackID]map[string]string // the hashes of client secrets, by the digest of the ARN of the listener or rule
 	// hasUnsavedChanges reports whether the checkpoints and hashes differ from the text that was stored last.
 	hasUnsavedChanges bool
-	// storedStacks are the stacks that may have a checkpoint in the store: those of the last successful write, and those of
-	// later writes that failed. It is nil before Begin, because nothing may be written then.
+	// storedStacks are the stacks that may have a checkpoint in the store: the stacks in the last successful write, and the
+	// stacks in later writes that failed. It is nil before Begin, because nothing may be written then.
 	storedStacks map[model.StackID]bool
 	// storeUnavailable reports whether the store may have a checkpoint of any stack, because it was not read completely and
 	// has not been written since.
 	storeUnavailable bool
-	// lastWriteFailed reports whether the last write failed. Runs then do not wait for writes.
+	// lastWriteFailed reports whether the last write failed. While it is true, runs do not wait for writes.
 	lastWriteFailed bool
 	// writeRequests contains a value while a write is requested.
 	writeRequests chan struct{}
@@ -113,8 +113,8 @@ func (b *Registry) Forget(id model.StackID) (written <-chan struct{}) {
 	return b.requestAwaitedWrite()
 }
 
-// requestAwaitedWrite requests a write, and returns a channel that is closed when the write has ended. Before Begin and
-// after a failed write it returns nil, because runs do not wait then.
+// requestAwaitedWrite requests a write, and returns a channel that is closed when the write has ended. It returns nil before
+// Begin and after a failed write. The caller then does not wait.
 func (b *Registry) requestAwaitedWrite() <-chan struct{} {
 	if b.storedStacks == nil || b.lastWriteFailed {
 		return nil
@@ -127,7 +127,7 @@ func (b *Registry) requestAwaitedWrite() <-chan struct{} {
 func (b *Registry) RequestWrite() {
 	select {
 	case b.writeRequests <- struct{}{}:
-	default: // the requested write includes all changes until then
+	default: // a write is already requested, and it will include this change
 	}
 }
 
@@ -169,10 +169,10 @@ const unknownSecretHash = "-"
 var newSecretsKey = Digest("")
 
 // ForgetSecretHash records, before another client secret is written to a listener or rule, that its secret in AWS is
-// unknown, and requests a write of this. Otherwise the following could happen: this process ends during the call, a user
-// restores the previous secret, and the next process assumes that AWS has it. An empty ARN stands for all listeners and
-// rules that are about to be created, because this process may end after it has created one of them. The channel is like
-// that of Forget.
+// unknown, and requests a write of this entry to the store. Without this write, the following could happen: this process
+// ends during the call, a user restores the previous secret, and the next process assumes that AWS has it. An empty ARN
+// means all listeners and rules that are about to be created, because this process may end after it has created one of them.
+// The channel is closed when the write has ended, or is nil (Forget).
 func (b *Registry) ForgetSecretHash(id model.StackID, arn string) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

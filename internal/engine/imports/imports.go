@@ -39,7 +39,8 @@ type importBudget struct {
 // another namespace makes with other Secrets or for other objects.
 type importOwner struct{ userNamespace, secretNamespace string }
 
-// spentBudget is the number of imports of a budget that were spent at a time. The budget refills after that time.
+// spentBudget is the number of imports of a budget that were used up at a point in time. The budget is refilled after that
+// time.
 type spentBudget struct {
 	count float64
 	at    time.Time
@@ -88,7 +89,7 @@ func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	return importsAtOnce, durations.ImportInterval
 }
 
-// spentAt returns how many imports of budget b are spent and not refilled yet at the time now.
+// spentAt returns how many imports of budget b are used up at the time now, after the refill since the last import.
 func (s spentBudget) spentAt(b importBudget, now time.Time) float64 {
 	_, every := b.limits()
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
@@ -106,7 +107,8 @@ func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	return owner
 }
 
-// importBudgets returns the keys of the two budgets that count an import: that of the certificate and that of the owner.
+// importBudgets returns the keys of the two budgets that count an import: the budget of the certificate and the budget of
+// the owner.
 func importBudgets(id model.StackID, certificate string, owner importOwner) []importBudget {
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
@@ -129,7 +131,7 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 	if have < 1 {
 		return time.Hour
 	}
-	// After that time, the count of the owner or the count of all namespaces has decayed by one.
+	// The decayed count decreases by about one import in this time.
 	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 

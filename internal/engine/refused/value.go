@@ -35,8 +35,8 @@ type Value struct {
 	Why     string // the AWS message, in which the word "it" replaces the value
 }
 
-// Text returns the beginning of a message about the refusal. of names the resource that has the value; "" if the field of the
-// finding already names it.
+// Text returns the beginning of a message about the refusal. of names the resource that has the value; "" if the field of
+// the finding already names the resource.
 func (r Value) Text(of string) string {
 	switch {
 	case r.Value != "" && of != "":

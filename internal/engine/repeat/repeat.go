@@ -13,8 +13,8 @@ type BackOff struct {
 	// FirstDelay is the delay of the first repetition after the free ones. The delay doubles with each further repetition,
 	// up to LongestDelay.
 	FirstDelay, LongestDelay time.Duration
-	// StreakTimeout is how long a streak continues without a repetition. The time begins after the next repetition was due
-	// and the same delay has passed once more.
+	// StreakTimeout is the time after which a streak without a further repetition ends. It begins when twice the delay of
+	// the next repetition has passed since the last write.
 	StreakTimeout time.Duration
 }
 
@@ -36,12 +36,12 @@ func (p BackOff) Wait(s Streak) time.Duration {
 // Delays reports whether the next repetition is delayed, because the free repetitions are used up.
 func (p BackOff) Delays(s Streak) bool { return s.Repetitions >= p.FreeRepetitions }
 
-// Remaining returns how much longer the next repetition is delayed; zero or negative: it is due.
+// Remaining returns how much longer the next repetition is delayed; zero or negative: the repetition is due.
 func (p BackOff) Remaining(s Streak, now time.Time) time.Duration {
 	return s.LastWrite.Add(p.Wait(s)).Sub(now)
 }
 
-// HasEnded reports whether the streak has timed out, so that the next write begins a new one.
+// HasEnded reports whether the streak has timed out, so that the next write begins a new streak.
 func (p BackOff) HasEnded(s Streak, now time.Time) bool {
 	return now.Sub(s.LastWrite) > 2*p.Wait(s)+p.StreakTimeout
 }

@@ -3,8 +3,8 @@
 //
 // A stack is compared in three cases: when its desired state changes, when its interval is over, and before a change that no
 // edit explains. Drift lasts no longer than the sync period: two comparisons are at most nine tenths of this period apart,
-// and use only reads that are no older than one tenth of it. Package cloud/observe reads older state again, only for this
-// stack.
+// and a comparison uses only reads that are no older than one tenth of the period. Package cloud/observe reads older state
+// of this stack again.
 package resync
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// Spread returns a duration between 0 and span that depends only on the key. With many keys, the durations are spread
-// evenly, so that work for these keys is too. The result is the same after a restart.
+// Spread returns a duration between 0 and span that depends only on the key. The durations of many keys are spread evenly,
+// so that the work for these keys is spread evenly. The result for a key is the same after a restart.
 func Spread(key string, span time.Duration) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // the Write method of a hash never returns an error
@@ -33,7 +33,7 @@ func Spread(key string, span time.Duration) time.Duration {
 // Interval returns the time from one comparison to the next: between eight and nine tenths of the period. The sum of
 // Interval and MaxReadAge is at most the period, so that drift lasts no longer than the period.
 func Interval(period time.Duration, key string) time.Duration {
-	return period/10*8 + Spread(key, period/10) // in this order: a period of decades must not overflow
+	return period/10*8 + Spread(key, period/10) // division before multiplication, so that a period of decades does not overflow
 }
 
 // FirstDelay returns the time from the start of the process to the first comparison of a stack that is equal to its
@@ -73,9 +73,9 @@ type State struct {
 // HasRun reports whether this process has run the stack before.
 func (x *State) HasRun() bool { return !x.comparisonDueAt.IsZero() }
 
-// Deferral returns how long the first comparison of a stack is still deferred, because the stack is equal to its checkpoint;
-// 0 if it is not deferred. first is the time from the start to that comparison; 0 if no checkpoint matches. A stack that
-// this process has compared, or whose desired state has changed, is not deferred.
+// Deferral returns the remaining time until the deferred first comparison of a stack that is equal to its checkpoint; 0 if
+// the comparison is not deferred. first is the time from the start of the process to the first comparison; 0 if no
+// checkpoint matches. A stack that this process has compared, or whose desired state has changed, is not deferred.
 func (x *State) Deferral(desired string, first time.Duration, now time.Time) time.Duration {
 	if first <= 0 || now.IsZero() {
 		return 0
@@ -126,7 +126,7 @@ func (x *State) BeginRun(stack model.Stack, desired string, again bool, period t
 	return changed, delay
 }
 
-// AddQuestion returns the questions with ReadBound added, if it is set.
+// AddQuestion returns the questions, and ReadBound as an additional question if it is set.
 func (x *State) AddQuestion(questions []model.Question) []model.Question {
 	if x.ReadBound == (model.AskComparison{}) {
 		return questions
@@ -134,9 +134,9 @@ func (x *State) AddQuestion(questions []model.Question) []model.Question {
 	return append(slices.Clone(questions), x.ReadBound)
 }
 
-// NeedsComparison reports whether a stack must be compared before plan p is carried out. This is so if the plan has steps,
-// although the last run left nothing to do and the desired state has not changed, so that the plan corrects drift. It then
-// sets the bound of the reads to now.
+// NeedsComparison reports whether a stack must be compared before plan p is carried out. This is necessary if the plan has
+// steps although the last run left nothing to do and the desired state has not changed. Such a plan corrects drift.
+// NeedsComparison then sets ReadBound to the time now.
 func (x *State) NeedsComparison(p plan.Plan, now time.Time) bool {
 	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.lastRunDone || !x.ReadBound.Since.Before(now) {
 		return false
@@ -149,9 +149,9 @@ func (x *State) NeedsComparison(p plan.Plan, now time.Time) bool {
 // resource.
 const usualLookups = 10
 
-// NextLookup returns the time until a fact that is missing in AWS is looked up again. After usualLookups it doubles each
-// time, up to a maximum, so that a reference that is never corrected causes few calls. lacks reports whether a fact is
-// missing in this run.
+// NextLookup returns the time until a fact that is missing in AWS is looked up again. After usualLookups the interval
+// doubles with each lookup, up to a maximum, so that a reference that is never corrected causes few calls. lacks reports
+// whether a fact is missing in this run.
 func (x *State) NextLookup(lacks bool, now time.Time) time.Duration {
 	switch {
 	case !x.HasRun():
@@ -188,8 +188,8 @@ func (x *State) recordEdit(now time.Time) {
 	x.edits.LastWrite = now
 }
 
-// editDelay returns how long a change of the desired state is delayed; 0: it is carried out now. The deletion of a stack is
-// never delayed.
+// editDelay returns how long a change of the desired state is delayed; 0: the change is carried out now. The deletion of a
+// stack is never delayed.
 func (x *State) editDelay(stack model.Stack, desired string, now time.Time) time.Duration {
 	if !stack.DelaysRepeats() || stack.IsEmpty() || !x.HasRun() || x.desiredDigest == desired || editBackOff.HasEnded(x.edits, now) {
 		return 0
