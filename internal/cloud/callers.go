@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// callerForStack returns a context whose calls to AWS have the stack as their caller. The tenant is that of the context. If
-// it has none, the tenant is the namespace of the stack, or the IngressGroup, which has no namespace.
+// callerForStack returns a context whose calls to AWS have the stack as their caller. The tenant is the tenant in ctx. If
+// ctx has no tenant, it is the namespace of the stack or, for a stack without namespace, the IngressGroup.
 func callerForStack(ctx context.Context, id model.StackID) context.Context {
 	return sdk.WithCaller(ctx, cmp.Or(model.TenantOf(ctx), id.Namespace, "group "+id.Name), fmt.Sprint(id), sdk.CauseStack)
 }

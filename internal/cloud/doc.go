@@ -3,6 +3,6 @@
 // plan. The package does not decide which resources should exist.
 //
 // Observed resources are cached in an inventory. Changes by the controller also update the inventory. Therefore a second
-// observation within the refresh period makes no call. The inventory only saves calls and may be emptied at any time. No
-// lock is held during a call.
+// observation within the refresh period makes no call. The inventory only saves calls, and can be emptied at any time
+// without an effect on the results. No lock is held during a call to AWS.
 package cloud

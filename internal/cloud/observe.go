@@ -64,8 +64,9 @@ func (c *Cloud) answerQuestion(ctx context.Context, id model.StackID, out *obser
 	return err
 }
 
-// findEndpointLoadBalancers returns the load balancers that q selects as possible endpoints. If q names a load balancer that is
-// not in the inventory, it reads the inventory again, because others may have created the load balancer since.
+// findEndpointLoadBalancers returns the load balancers that q selects as possible endpoints. If q names a load balancer that
+// is not in the inventory, it reads the inventory again, because another process or user may have created the load balancer
+// since the last read.
 func (c *Cloud) findEndpointLoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	found, err := c.accelerators.FindEndpointLoadBalancers(ctx, q)
 	if len(found) > 0 || err != nil || q.DNSName == "" && !strings.Contains(q.ARN, ":elasticloadbalancing:"+c.client.Config.Region+":") {
@@ -78,8 +79,8 @@ func (c *Cloud) findEndpointLoadBalancers(ctx context.Context, q model.AskLoadBa
 }
 
 // Apply implements engine.Cloud. Each step is one mutating call, or two if AWS has no single call for the change. The result
-// updates the inventory. If a call failed but may have taken effect, its resource is removed from the inventory, so that the
-// next observation reads it.
+// of the call is stored in the inventory. If a call failed but may have taken effect, its resource is removed from the
+// inventory, so that the next observation reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	ctx = callerForStack(ctx, id)
 	if plan.IsAcceleratorKind(s.Address.Kind) {

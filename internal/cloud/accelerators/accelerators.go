@@ -1,7 +1,7 @@
-// Package accelerators reads and changes the accelerators of AWS Global Accelerator. AWS serves this API in one region only,
-// whatever the region of the cluster is. Only accelerators have tags. They name the owner of the accelerator and of its
-// listeners, endpoint groups and endpoints. They can also name guests: stacks that own the endpoint groups of their region
-// in the accelerator of another owner.
+// Package accelerators reads and changes the accelerators of AWS Global Accelerator. AWS serves this API only in region
+// us-west-2, also for clusters in other regions. Only accelerators have tags. The tags name the owner of the accelerator and
+// of its listeners, endpoint groups and endpoints. The tags can also name guests: stacks that own the endpoint groups of
+// their region in the accelerator of another owner.
 package accelerators
 
 import (
@@ -31,8 +31,8 @@ type Accelerators struct {
 	tombstones map[string]time.Time          // times at which this process deleted accelerators, by ARN
 }
 
-// cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never changed. A zero
-// time means that the value was never read or may be outdated.
+// cachedAccelerator is the cached state of an accelerator. Values that were returned to callers are never modified in place.
+// A zero time means that the value was never read or may be outdated.
 type cachedAccelerator struct {
 	seen                 observed.Accelerator
 	readAt, tagsAt       time.Time

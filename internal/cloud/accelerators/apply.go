@@ -96,9 +96,8 @@ func (w writer) checkOwner(arn string) (err error) {
 }
 
 // handleWriteError returns the error of a failed write with a description of the write. A not-found error gets the class
-// NotReady if this process created the accelerator within the settle window. If the write may have changed the accelerator,
-// or the cached state is outdated, the accelerator is read again before the next plan. arn is "" if no accelerator exists
-// yet.
+// NotReady if this process created the accelerator within the settle window. If the write may have taken effect, or the
+// cached state is outdated, the accelerator is read again before the next plan. arn is "" if no accelerator exists yet.
 func (w writer) handleWriteError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	recentlyCreated := false
@@ -199,8 +198,8 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 	})
 }
 
-// finishTagChange updates the cached tags after a call that changed them. If err is not nil, the call has failed, and it
-// returns the error of handleWriteError.
+// finishTagChange updates the cached tags after a call that changed them. If the call failed (err is not nil),
+// finishTagChange returns the error of handleWriteError.
 func (w writer) finishTagChange(arn string, err error, put map[string]string, remove []string) error {
 	if err != nil {
 		return w.handleWriteError("change the tags of accelerator "+arn, arn, err)

@@ -148,8 +148,9 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	return nil
 }
 
-// clientIPPreservation returns the current client IP preservation setting of an endpoint, to send it unchanged. It returns
-// nil for an endpoint that is not a load balancer, because AWS accepts only one value for such endpoints.
+// clientIPPreservation returns the current client IP preservation setting of an endpoint, so that a call can send the same
+// value again. It returns nil for an endpoint that is not a load balancer, because AWS accepts only one value for such
+// endpoints.
 func clientIPPreservation(e observed.Endpoint) *bool {
 	if !strings.HasPrefix(e.ID, "arn:") {
 		return nil

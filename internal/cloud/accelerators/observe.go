@@ -14,8 +14,7 @@ import (
 )
 
 // Observe answers the questions about accelerators, and adds the accelerators of a stack to its observed state. If the ARN
-// in the status of the GlobalAccelerator is that of an accelerator of the stack, the tags of other accelerators are not
-// read.
+// in the status of the GlobalAccelerator belongs to the stack, the tags of other accelerators are not read.
 func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions []model.Question, out *observed.Stack) error {
 	bound := observe.ComparisonIn(questions)
 	recorded, since, shared := "", observe.ListsSince(questions), ""
@@ -148,8 +147,8 @@ func (c *Accelerators) OwnedAccelerators(ctx context.Context) (map[model.StackID
 }
 
 // AcceleratorsWithEndpoint returns the ARNs of the accelerators that have the given endpoint ID, sorted. It considers only
-// accelerators that the cluster owns, or in which it owns endpoint groups. It reads those that this process has not read yet.
-// If that fails, it returns the error with the accelerators that are known.
+// accelerators that the cluster owns, or in which it owns endpoint groups. It reads the accelerators that this process has
+// not read yet. If that fails, it returns the error and the ARNs of the accelerators that are known.
 func (c *Accelerators) AcceleratorsWithEndpoint(ctx context.Context, endpoint string) (out []string, err error) {
 	err = c.ReadOptional(ctx, "endpoints of accelerators", func() error { return c.readUnknownParts(sdk.WithOptional(ctx)) })
 	out = c.arnsOf(func(e *cachedAccelerator) bool {
@@ -181,7 +180,7 @@ func (c *Accelerators) readUnknownParts(ctx context.Context) error {
 	for _, arn := range c.arnsOf(func(e *cachedAccelerator) bool { return e.partsAt.IsZero() && c.ownsParts(e.seen.Tags) }) {
 		err := (reader{c}).refreshParts(ctx, arn, time.Time{})
 		for range 2 {
-			if sdk.IsGone(err) { // a part was deleted during the read, or the accelerator does not exist any more
+			if sdk.IsGone(err) { // a listener or an endpoint group was deleted during the read, or the accelerator does not exist any more
 				err = (reader{c}).refreshParts(ctx, arn, time.Time{})
 			}
 		}

@@ -42,7 +42,7 @@ func (c reader) addSharedAccelerator(ctx context.Context, id model.StackID, arn 
 	since := c.Config.Clock.Now().Add(-durations.Recent)
 	listed := false
 	c.WithLock(func() { listed = c.entries[arn] != nil })
-	if !listed { // the accelerator may have been created just now
+	if !listed { // the accelerator may be too new for the cached list
 		if err := c.refreshList(ctx, since); err != nil {
 			return err
 		}

@@ -197,8 +197,8 @@ func (w *dependencies) checkOwned(kind plan.ResourceKind, id string) (made time.
 	return made, sdk.NewError(failure.Invalid, id, "the %s does not have the tag of cluster %s, so it is not changed", name, cluster)
 }
 
-// lookupOwnedID returns the ID of the resource that has address a in the plan, as lookupID does, and checks it with
-// checkOwned. made is as for checkOwned.
+// lookupOwnedID returns the ID of the resource that has address a in the plan, as lookupID does, and checks with checkOwned
+// that the cluster owns the resource. made is the time at which this process created the resource, zero if it did not.
 func (w *dependencies) lookupOwnedID(known plan.KnownIDs, a plan.Address) (id string, made time.Time, err error) {
 	if id, err = lookupID(known, a); err != nil {
 		return "", made, err

@@ -95,7 +95,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	lb.Tags = a.Tags
 	w.inv.WithWriteLock(func() {
 		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
-			return // the load balancer existed before, and its entry has more values than the answer of AWS
+			return // the load balancer existed before the call, and its entry has more values than the answer of AWS
 		}
 		w.inv.SetAccount(lb.ARN)
 		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, ReadAt: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, MadeAt: now, WrittenAt: now, Listeners: map[string]*inventory.Listener{}})
@@ -139,10 +139,10 @@ func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context,
 	return w.handleNameConflict(ctx, id, plan.LoadBalancer, aws.ToString(out.LoadBalancers[0].LoadBalancerArn), what, "a load balancer of this name exists and belongs to %w")
 }
 
-// handleNameConflict returns the error for a load balancer or target group that cannot be created, because another one has
-// its name. If the stack owns the existing resource, but the inventory does not contain it or has old tags of it, the class
-// of the error is Conflict, and the next run finds the resource. Otherwise the error has the given message, in which %w
-// stands for the owner.
+// handleNameConflict returns the error for a load balancer or target group that cannot be created, because another resource
+// has the same name. If the stack owns the existing resource, but the inventory does not contain it or has old tags of it,
+// the class of the error is Conflict, and the next run finds the resource. Otherwise the error has the given message, in
+// which %w stands for the owner.
 func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {
@@ -167,8 +167,8 @@ func nameTakenError(what, format string, args ...any) error {
 }
 
 // ownerError returns an error that names the owner of a resource. It is a failure.OtherOwner if the tags name another stack,
-// and a failure.NoStack if they name a cluster and no stack. In all other cases it is neither, because AWS may not return
-// all tags yet, and the stack itself may own the resource.
+// and a failure.NoStack if they name a cluster and no stack. In all other cases the error has neither type, because AWS may
+// not return all tags yet, and the stack itself may own the resource.
 func ownerError(tags map[string]string, id model.StackID) error {
 	owner := describeOwner(tags)
 	for _, k := range model.Kinds {

@@ -62,7 +62,7 @@ func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Contex
 	known, fresh := false, false
 	w.inv.WithReadLock(func() {
 		if e := w.inv.SecurityGroups.Get(g.ID); e != nil {
-			known, fresh = true, w.IsYounger(e.MadeAt, durations.SettleWindow) // another worker created it meanwhile
+			known, fresh = true, w.IsYounger(e.MadeAt, durations.SettleWindow) // another worker has created the security group in the meantime
 		}
 	})
 	if (!known || fresh) && naming.HasAllTags(g.Tags, trackingTags(a.Tags)) {
@@ -76,9 +76,10 @@ func (w *securityGroupWriter) handleSecurityGroupNameConflict(ctx context.Contex
 	return nameTakenError(what, "a security group of this name exists and belongs to %s", describeOwner(g.Tags))
 }
 
-// changeIngress authorizes new rules before it revokes old ones, so that traffic is not interrupted. If the quota of rules
-// is too small for both, it revokes the old rules first, and then authorizes as many new rules as the quota permits. It does
-// not send all new rules in one call again: AWS would refuse the whole call, and the security group would permit no traffic.
+// changeIngress authorizes new rules before it revokes old rules, so that traffic is not interrupted. If the quota does not
+// permit old and new rules together, it revokes the old rules first, and then authorizes as many new rules as the quota
+// permits. It does not send all new rules in one call again, because AWS would refuse the whole call, and the security group
+// would permit no traffic.
 func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
 	id, _, err := w.lookupOwnedID(known, a.Group)
 	if err != nil {
@@ -107,8 +108,8 @@ func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIn
 	return w.revoke(ctx, id, revoke)
 }
 
-// resolveSources returns the rules with IDs of security groups as sources, in place of the placeholders for the security
-// groups of the stack.
+// resolveSources returns the rules, in which the placeholders for security groups of the stack are replaced by the IDs of
+// these security groups.
 func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.IngressRule, error) {
 	out := slices.Clone(rules)
 	for i, r := range out {

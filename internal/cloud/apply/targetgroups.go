@@ -75,7 +75,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 		case e == nil:
 			w.inv.SetAccount(made.ARN)
 			w.inv.TargetGroups.Put(made.ARN, &inventory.TargetGroup{Seen: made, VPC: w.VPC, ReadAt: now, TagsAt: now, MadeAt: now, WrittenAt: now})
-		case e.Seen.Tags == nil: // the target group existed before, and the answer of AWS does not contain its load balancers
+		case e.Seen.Tags == nil: // the target group existed before the call, and the answer of AWS does not contain its load balancers
 			w.inv.TargetGroups.Edit(made.ARN, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt, e.WrittenAt = a.Tags, now, now })
 		}
 	})

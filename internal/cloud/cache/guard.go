@@ -1,4 +1,4 @@
-// Package cache has what all caches of AWS state share: a lock, the check whether the settle window after a write is over,
+// Package cache has code that all caches of AWS state use: a lock, a check whether the settle window after a write is over,
 // and functions for maps.
 package cache
 

@@ -150,8 +150,8 @@ func (c *Certificates) readCertificate(ctx context.Context, s acmtypes.Certifica
 	return out, err
 }
 
-// readCertificateDetail returns the details of a certificate, from the cache or from ACM. kind is the type of the
-// certificate, or "" if the caller does not know it.
+// readCertificateDetail returns the details of a certificate. It calls ACM only if the details are not cached. kind is the
+// type of the certificate, or "" if the caller does not know it.
 func (c *Certificates) readCertificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
 	c.WithLock(func() { d = c.certs.details[arn] })

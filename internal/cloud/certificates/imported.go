@@ -70,7 +70,7 @@ type certificateWrite struct {
 }
 
 // withRecentWrites applies the imports and deletions of the last settle window to a list of certificates, and drops older
-// ones from the cache. begun is the time at which reading the list began. The caller holds the lock.
+// imports and deletions from the cache. begun is the time at which reading the list began. The caller holds the lock.
 func (k *certificateCache) withRecentWrites(own []ownCertificate, begun time.Time) []ownCertificate {
 	for arn, w := range k.recentWrites {
 		if begun.Sub(w.writtenAt) > durations.SettleWindow {
@@ -86,8 +86,8 @@ func (k *certificateCache) withRecentWrites(own []ownCertificate, begun time.Tim
 	return own
 }
 
-// ImportCertificate imports a certificate: as a new certificate if a.ARN is empty, otherwise in place of an imported
-// certificate of the cluster.
+// ImportCertificate imports a certificate. If a.ARN is empty, the import creates a new certificate. Otherwise it replaces
+// the content of the certificate with this ARN, which the cluster has imported.
 func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCertificate) (plan.StepResult, error) {
 	what := "import the certificate of Secret " + a.Secret
 	in := &acm.ImportCertificateInput{
@@ -114,7 +114,8 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 		}
 	}
 	// The call has only one attempt. ACM has no idempotency token for imports, so a second attempt could import a second
-	// certificate. The SDK would also retry if a quota is exceeded. The next run reads which certificates exist.
+	// certificate. Without this option, the SDK would also retry if a quota is exceeded. After a failure, the next run reads
+	// which certificates exist.
 	out, err := c.API.ACM.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
 		if class := sdk.ClassOf(err); sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
@@ -139,9 +140,9 @@ func (c *Certificates) IsNew(arn string) (isNew bool) {
 	return isNew
 }
 
-// CountImportedByOwner returns three counts of imported certificates: all certificates of the account; those of the owner of
-// stack id, by the namespace of their Secrets; and those of each other owner in the cluster. The owner of a stack is its
-// namespace or its IngressGroup.
+// CountImportedByOwner returns three counts of imported certificates: all certificates of the account; the certificates of
+// the owner of stack id, by the namespace of their Secrets; and the certificates of each other owner in the cluster. The
+// owner of a stack is its namespace or its IngressGroup.
 func (c *Certificates) CountImportedByOwner(id model.StackID) observed.Imports {
 	out, others := observed.Imports{ByNamespace: map[string]int{}}, map[string]int{}
 	c.WithLock(func() {

@@ -26,8 +26,8 @@ import (
 type ownCertificate struct {
 	observed.OwnCertificate
 	tags        map[string]string
-	describedAt time.Time // when DescribeCertificate was called for it
-	issuedAt    time.Time // by the clock of AWS, zero for an imported certificate and before it is issued
+	describedAt time.Time // when DescribeCertificate was called for the certificate
+	issuedAt    time.Time // issue time by the clock of AWS; zero for an imported certificate and for a certificate that is not issued yet
 }
 
 // AskOwnCertificates returns the certificates that have the tags of the stack. If the cache is outdated, it reads the

@@ -30,8 +30,8 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 }
 
 // AskCertificateOwner returns the stack for which a controller requested or imported a certificate. The result is zero if
-// there is none, or if the certificate does not exist. If AWS denies reading the tags, the result is zero only for a
-// certificate that is known not to be imported; otherwise AskCertificateOwner returns the error.
+// there is no such stack, or if the certificate does not exist. If AWS denies reading the tags, the result is zero only for
+// a certificate that is known not to be imported; otherwise AskCertificateOwner returns the error.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.ReadShared(ctx, q.Key(), func() error {
 		return c.ReadOptionalPart(ctx, certificateTagsKey, func() error {
@@ -65,7 +65,7 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 
 // CountImportedByKind counts the certificates that the cluster has imported from TLS Secrets, by the kind of their stack. It
 // reads the tags of at most limit imported certificates of the account. notRead is the number of imported certificates whose
-// tags it did not read.
+// tags were not read.
 func (c *Certificates) CountImportedByKind(ctx context.Context, limit int) (of map[model.Kind]int, notRead int, err error) {
 	of = map[model.Kind]int{}
 	read := 0

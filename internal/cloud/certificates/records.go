@@ -38,7 +38,7 @@ type Zones struct {
 
 type recordKey struct{ name, value string }
 
-// deniedChange is the fault of a change that AWS denied at the time at.
+// deniedChange is a change that AWS denied, with the time of the denial and the fault to report.
 type deniedChange struct {
 	fault *observed.Fault
 	at    time.Time
@@ -99,7 +99,7 @@ func (c *Zones) deniedFault(zone string) *observed.Fault {
 
 // wasRecentlyCreated reports whether a record was created, or found to exist, within durations.RarelyChangedAge.
 func (c *Zones) wasRecentlyCreated(name, value string) (made bool) {
-	// A user may remove the record later, so it is created again after this time.
+	// A user may delete the record later. After this age, the controller therefore creates the record again.
 	c.WithLock(func() { made = c.IsYounger(c.recordsCreatedAt[recordKey{name, value}], durations.RarelyChangedAge) })
 	return made
 }
@@ -109,8 +109,8 @@ func (c *Zones) forgetRecord(name, value string) {
 	c.WithLock(func() { delete(c.recordsCreatedAt, recordKey{name, value}) })
 }
 
-// CreateRecord creates a DNS record. It also succeeds if a record with this name exists: if that record has another value,
-// ACM does not validate the certificate, and a finding reports it.
+// CreateRecord creates a DNS record. It also succeeds if a record with this name already exists. If the existing record has
+// another value, ACM does not validate the certificate, and a finding reports this.
 func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 	what := "create DNS record " + a.Name + " CNAME " + a.Value
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
@@ -124,8 +124,8 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 }
 
 // DeleteRecord deletes a DNS record that validates a certificate of the cluster. It succeeds without a change if the record
-// does not exist any more or if a user has changed it. It also succeeds if AWS denies the change, because a record that
-// stays does no harm. The result then has a note.
+// does not exist any more or if a user has changed it. It also succeeds if AWS denies the change, because a remaining record
+// has no effect. In this case, the result has a note.
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.StepResult, error) {
 	what := "remove DNS record " + a.Name
 	own, known := false, c.validations.Cached(model.AskValidation{ARN: a.Certificate}.Key())

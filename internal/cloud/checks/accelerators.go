@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// These are the default quotas of Global Accelerator. The controller has no permission to read the current ones.
+// These are the default quotas of Global Accelerator. The controller has no permission to read the current quotas.
 // https://docs.aws.amazon.com/global-accelerator/latest/dg/limits-global-accelerator.html
 const (
 	maxAccelerators   = 20
@@ -42,9 +42,9 @@ type SlowAccelerator struct {
 	Since     time.Time
 }
 
-// ReadAccelerators lists all accelerators of the account, and reads the listeners and endpoint groups of those that the
-// cluster owns. An accelerator of the cluster is slow if it is not deployed and was last changed earlier than the time
-// before.
+// ReadAccelerators lists all accelerators of the account, and reads the listeners and endpoint groups of the accelerators
+// that the cluster owns. An accelerator is slow if its status is not deployed, and if its last change was earlier than the
+// parameter before.
 func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (AcceleratorReport, error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	var out AcceleratorReport
@@ -60,7 +60,7 @@ func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accel
 		}
 		ours, err := u.countAccelerator(ctx, a)
 		if sdk.ClassOf(err) == failure.Gone {
-			continue // deleted since the list was read
+			continue // the accelerator was deleted after the list was read
 		}
 		if err != nil {
 			return out, err
@@ -133,7 +133,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	return true, nil
 }
 
-// acceleratorReadChecks returns calls that read accelerators, by the IAM action that each needs.
+// acceleratorReadChecks returns calls that read accelerators, by the IAM action that each call needs.
 func (c *Checker) acceleratorReadChecks() map[string]func(context.Context) error {
 	const none = "arn:aws:globalaccelerator::000000000000:accelerator/00000000-0000-0000-0000-000000000000"
 	return map[string]func(context.Context) error{

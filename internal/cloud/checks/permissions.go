@@ -55,8 +55,8 @@ const (
 )
 
 // CheckPermission tries an IAM action without changing anything: it makes a read call with IDs that do not exist, or a dry
-// run of an EC2 call. It returns PermissionUnknown for all other actions. The error is the refusal of AWS, or the failure of
-// a read call that does not show whether the action is permitted.
+// run of an EC2 call. It returns PermissionUnknown for all other actions. The error is the refusal of AWS, or the error of a
+// read call that failed for another reason than the permission.
 func (c *Checker) CheckPermission(ctx context.Context, action string) (Permission, error) {
 	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReadChecks()} {
 		if call := reads[action]; call != nil {
@@ -76,8 +76,8 @@ func (c *Checker) CheckPermission(ctx context.Context, action string) (Permissio
 	return PermissionUnknown, nil // AWS checked the values before the permission
 }
 
-// permissionOf returns what the result of a read call shows about the permission. It returns err unless the permission is
-// granted.
+// permissionOf returns whether a read call that returned err is permitted, denied or unknown. If it is not permitted, it
+// also returns an error.
 func permissionOf(err error) (Permission, error) {
 	switch {
 	case err == nil:
@@ -101,7 +101,7 @@ func (c *Checker) nonexistentARN(service, resource string) *string {
 	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
 
-// readChecks returns calls that read resources, by the IAM action that each needs.
+// readChecks returns calls that read resources, by the IAM action that each call needs.
 func (c *Checker) readChecks() map[string]func(context.Context) error {
 	balancer := c.nonexistentARN("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
 	listener := c.nonexistentARN("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
@@ -191,8 +191,8 @@ func (c *Checker) readChecks() map[string]func(context.Context) error {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// dryRunChecks returns dry runs of EC2 calls, by the IAM action that each needs. They are not fenced, because fencing does
-// not distinguish a dry run from a change.
+// dryRunChecks returns dry runs of EC2 calls, by the IAM action that each call needs. The calls are made without fencing,
+// because the fence cannot distinguish a dry run from a change.
 func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 	api := c.UnfencedClients().EC2
 	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.Config.Cluster)}

@@ -33,15 +33,15 @@ type Usage struct {
 	IsDefault bool
 }
 
-// maxUsageCalls is the approximate maximum number of calls that read single accelerators. Half of it is the maximum for
-// calls that read single target groups, and also for calls that read single load balancers.
+// maxUsageCalls is the approximate maximum number of calls that read single accelerators. Half of this number is the maximum
+// for calls that read single target groups, and also for calls that read single load balancers.
 const maxUsageCalls = 400
 
 // rulesPerSecurityGroup is the default quota of rules per security group.
 const rulesPerSecurityGroup = 60
 
-// ReadUsage reads the quotas that the controller can exceed, and how much of them the account and the resources of the
-// cluster use. The result is sorted by name. notRead is the number of load balancers and target groups that were not read.
+// ReadUsage reads the quotas that the controller can exceed, and their current usage by the account and by the resources of
+// the cluster. The result is sorted by name. notRead is the number of load balancers and target groups that were not read.
 func (c *Checker) ReadUsage(ctx context.Context) (used []Usage, notRead int, err error) {
 	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	if err := u.readLimits(ctx); err != nil {
@@ -89,8 +89,8 @@ func (u *usageCounter) recordUsage(quota, resource string, n int) {
 	}
 }
 
-// keepHighest records a usage if it is the highest of its quota so far. Of equal usages it keeps the first by name of the
-// resource.
+// keepHighest records a usage if it is higher than the recorded usage of the same quota. If both are equal, it keeps the
+// usage whose resource name is first in alphabetical order.
 func (u *usageCounter) keepHighest(x Usage) {
 	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Resource < old.Resource {
 		u.highest[x.Name] = x
@@ -103,7 +103,7 @@ func (u *usageCounter) sortedUsage() []Usage {
 }
 
 // countResources counts the load balancers and target groups of the account. It also counts the listeners, certificates,
-// rules and targets of those that the cluster owns.
+// rules and targets of the load balancers and target groups that the cluster owns.
 func (u *usageCounter) countResources(ctx context.Context, all cloud.Resources) error {
 	count := map[string]int{}
 	for _, lb := range all.LoadBalancers {
@@ -137,7 +137,7 @@ func (u *usageCounter) countTargetGroups(ctx context.Context, groups []observed.
 		}
 		out, err := u.checker.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
 		if sdk.ClassOf(err) == failure.Gone {
-			continue // deleted since the list was read
+			continue // the target group was deleted after the list was read
 		}
 		if err != nil {
 			return nil, err
@@ -212,7 +212,7 @@ func (u *usageCounter) countListeners(ctx context.Context, lb observed.LoadBalan
 	return nil
 }
 
-// countedPages returns the pages of a list, as sdk.Pages does, and counts the calls.
+// countedPages returns the pages of a list, as sdk.Pages does, and counts each call in u.
 func countedPages[P, O any](ctx context.Context, u *usageCounter, p sdk.Paginator[P, O]) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
 		for page, err := range sdk.Pages(ctx, p) {

@@ -105,7 +105,7 @@ func SubnetMappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapp
 }
 
 // ListenerFromAWS converts a listener without its rules, additional certificates, tags and attributes. MutualAuth is nil if
-// the mode is "off". It has the settings of mode "verify" only in that mode.
+// the mode is "off". The trust store settings are set only in mode "verify".
 func ListenerFromAWS(l elbtypes.Listener) observed.Listener {
 	out := observed.Listener{
 		ARN: aws.ToString(l.ListenerArn), Port: aws.ToInt32(l.Port), Protocol: string(l.Protocol),

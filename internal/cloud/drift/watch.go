@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// CallShare is the fraction of the read calls that AWS admits that drift checks may use.
+// CallShare is the fraction that drift checks may use of all read calls that AWS admits.
 const CallShare = 0.05
 
-// Check is a drift check: it reads state again once in each period.
+// Check is a drift check: it reads a part of the observed state once in each period.
 type Check struct {
 	Key    string
 	Period time.Duration
@@ -35,7 +35,7 @@ type Source interface {
 type AWSSource interface {
 	Source
 	// ReadRate returns the number of read calls per second that AWS currently admits. Drift checks use the fraction
-	// CallShare of it.
+	// CallShare of this rate.
 	ReadRate() float64
 }
 
@@ -58,7 +58,7 @@ type dueCheck struct {
 }
 
 // RunNextCheck runs the check that is most overdue, if one is due. It returns how long to wait before the next call of
-// RunNextCheck. After a check, this is the time in which the calls of the check fit into CallShare.
+// RunNextCheck. After a check, the wait is long enough that drift checks use at most the fraction CallShare of the calls.
 func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 	now := time.Now()
 	if w.listedAt.IsZero() || now.Sub(w.listedAt) >= durations.Recent {
@@ -83,8 +83,8 @@ func (w *Watch) RunNextCheck(ctx context.Context) time.Duration {
 }
 
 // nextCheck returns the index of the check that is most overdue in relation to its period, or -1 and the time to wait if no
-// check is due. If there are too many checks for CallShare, all periods grow by the same factor. If nextCheck compared only
-// how long checks are overdue, checks with a short period would run as rarely as those with a long one.
+// check is due. If CallShare is too small for all checks, all periods become longer by the same factor. If nextCheck
+// compared only the overdue time, checks with a short period would run as rarely as checks with a long period.
 func (w *Watch) nextCheck(now time.Time) (index int, wait time.Duration) {
 	index, wait = -1, durations.Recent
 	most := 0.0
@@ -101,7 +101,7 @@ func (w *Watch) nextCheck(now time.Time) (index int, wait time.Duration) {
 	return index, wait
 }
 
-// minReadRate is the lowest rate, in calls per second, that RunNextCheck uses to compute the wait. It bounds the wait if AWS
+// minReadRate is the lowest rate, in calls per second, that RunNextCheck uses to compute the wait. It limits the wait if AWS
 // admits almost no calls.
 const minReadRate = 0.2
 
@@ -141,7 +141,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// periodOffset returns a part of a period that depends only on the key, as a hash.
+// periodOffset returns a duration between zero and period. It is computed from a hash of the key, so it is always the same
+// for a key.
 func periodOffset(key string, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash returns no error

@@ -7,15 +7,15 @@ import "time"
 // These constants are the times for which an answer of AWS is cached. A fact that is read at intervals is cached for less
 // time than the interval, so that each read makes a call. Concurrent reads share the call.
 const (
-	// Moment is for the health of targets, and for ENIs that were not found: bindings read them at most every two seconds.
-	// It is also the interval at which calls in flight are checked for answers.
+	// Moment is for the health of targets and for ENIs that were not found, because bindings read these facts at most every
+	// two seconds. It is also the interval at which calls in flight are checked for answers.
 	Moment = time.Second
 	// PolledFactAge is for certificates that are read every five seconds.
 	PolledFactAge = 4 * time.Second
 	// Recent is for what changes often, such as load balancers that are being created, and for calls that AWS refused: a
 	// wrong name in one object must not use up the calls that all stacks share. It is also the time for which the rate
 	// limiter counts a tenant as active, the interval at which drift checks are listed, and the time without an answer after
-	// which AWS counts as silent. A call usually takes at most a second.
+	// which a call is reported as unanswered. A call usually takes at most a second.
 	Recent = 10 * time.Second
 	// PendingOperationAge is for operations in progress that are read at most every 30 seconds, such as the validation of a
 	// certificate or a change of an accelerator.
@@ -27,7 +27,7 @@ const (
 	// cached if many names do not exist. Each of these names costs a call.
 	NotFoundAgePerName = 2 * time.Second
 	// EditableFactAge is for resources that users sometimes change and for whose change a plan waits, such as hosted zones,
-	// imported certificates, a shared VPC and load balancers of others.
+	// imported certificates, a shared VPC and load balancers of other owners.
 	EditableFactAge = 5 * time.Minute
 	// RarelyChangedAge is for facts that hardly ever change and for which no plan waits, such as tags, trust stores and the
 	// CIDR ranges of a VPC.
@@ -36,7 +36,7 @@ const (
 	// remove entries that were not read again. Callers may require a newer answer.
 	CacheRetention = time.Hour
 	// UnchangingFactAge is for facts that never change, such as the domains of an issued certificate, and for facts that
-	// drift checks read more often. It is the default period of resynchronization.
+	// drift checks read more often than this. It is also the default sync period.
 	UnchangingFactAge = 10 * time.Hour
 )
 
@@ -84,8 +84,8 @@ const (
 // Durations of the rate limiter.
 const (
 	// ThrottlePause is the first pause without trials (see TrialLatency) after a throttled call. Package ratelimit also
-	// counts the tokens that AWS has added to an empty bucket for at most this time. Without this limit, the learned rate of
-	// a bucket that was not full for hours would change too slowly.
+	// counts the tokens that AWS has added to an empty bucket for at most this time. Without this limit, the learned rate
+	// would change too slowly for a bucket that was not full for hours.
 	ThrottlePause = 2 * time.Minute
 	// ReservationHold is how long the queue position of a postponed call stays reserved after the time at which the call was
 	// expected.

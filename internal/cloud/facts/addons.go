@@ -49,7 +49,7 @@ func (a *AddOns) reset() {
 	a.WithLock(func() { a.associations, a.trustStores = map[string]association{}, map[string]cachedARN{} })
 }
 
-// cachedARN is the cached result of searching a trust store by name.
+// cachedARN is the cached result of a search for a trust store by name.
 type cachedARN struct {
 	arn    string // "" if the trust store does not exist
 	readAt time.Time
@@ -172,7 +172,7 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// askSubscription returns whether the account is subscribed to Shield Advanced. The result has a Fault if the read is denied
+// askSubscription reads whether the account is subscribed to Shield Advanced. The result has a Fault if the read is denied
 // or fails.
 func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
 	out, err := a.subscriptions.Get(ctx, model.AskSubscription{}.Key(), durations.CacheRetention, func(ctx context.Context) (*observed.Subscription, error) {

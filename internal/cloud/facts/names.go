@@ -24,13 +24,14 @@ import (
 )
 
 // notFoundAge returns how long the answer that a name does not exist is cached. names is the number of names that do not
-// exist. Each of them is read with a separate call, and all of them together may cost at most one call every two seconds.
+// exist. Each of these names needs a separate call. The duration is long enough that all names together need at most one
+// call every two seconds.
 func notFoundAge(names int) time.Duration {
 	return max(durations.NotFoundAge, time.Duration(names)*durations.NotFoundAgePerName)
 }
 
-// maxAge returns a function for sdk.Answers.GetWithAge. It returns ifFound for an answer of which nothing is missing, and
-// otherwise notFoundAge for the number of answers of which something is missing.
+// maxAge returns the function that sdk.Answers.GetWithAge needs. The function returns ifFound for a complete answer. If
+// isMissing is true for the answer, it returns notFoundAge, which depends on the number of such answers.
 func maxAge[T any](all *sdk.Answers[T], isMissing func(T) bool, ifFound time.Duration) func(T) time.Duration {
 	return func(found T) time.Duration {
 		if !isMissing(found) {
@@ -76,7 +77,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 		}
 	}
 	out := observed.SecurityGroupAnswer{ByName: map[string][]string{}}
-	// The IDs are sent as a filter, because otherwise a single ID that does not exist would make the whole call fail.
+	// The IDs are sent as a filter, because AWS refuses a call with a list of IDs if one of the IDs does not exist.
 	if len(ids) > 0 {
 		err := n.forEachSecurityGroup(ctx, sdk.Filters("group-id", sdk.SortedUnique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {

@@ -175,7 +175,7 @@ func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observ
 	isMissing := func(s *observed.Subnet) bool { return s == nil }
 	s, err := n.otherVPCSubnets.GetWithAge(ctx, "subnet "+id, maxAge(n.otherVPCSubnets, isMissing, durations.NotFoundAge), func(ctx context.Context) (*observed.Subnet, error) {
 		found, err := n.readSubnets(ctx, "subnet-id", id)
-		if err != nil || len(found) != 1 || found[0].ID != id { // in a filter, * and ? are wildcards
+		if err != nil || len(found) != 1 || found[0].ID != id { // compare the ID, because * and ? in a filter are wildcards
 			return nil, err
 		}
 		return &found[0], nil

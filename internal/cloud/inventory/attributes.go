@@ -14,7 +14,8 @@ import (
 
 // Resource is what a step needs to know about a resource before it changes the resource.
 type Resource struct {
-	// VPC and Tags are those of the resource; for a listener or a rule, those of its load balancer.
+	// VPC and Tags are the VPC and tags of the resource. For a listener or a rule, they are the VPC and tags of its load
+	// balancer.
 	VPC  string
 	Tags map[string]string
 	// MadeAt is when this process created the resource. It is zero if another process created it, or if the resource is a
@@ -52,9 +53,8 @@ func (v *Inventory) Resource(kind plan.ResourceKind, id string) (out Resource, k
 	return out, known
 }
 
-// Forget makes the next run read a resource again, or find that it does not exist. A listener or a rule is read with all
-// listeners of its load balancer. Any other resource is read with the list of all resources of its kind. The caller holds
-// the lock.
+// Forget makes the next run read a resource again. A listener or a rule is read with all listeners of its load balancer. Any
+// other resource is read with the list of all resources of its kind. The caller holds the lock.
 func (v *Inventory) Forget(kind plan.ResourceKind, id string) {
 	switch kind {
 	case plan.LoadBalancer:

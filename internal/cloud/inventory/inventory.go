@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Inventory is the cached state of AWS. Maps and slices that it has returned are never changed: an entry gets new ones
-// instead. A zero time means that a value was not read, or may be outdated.
+// Inventory is the cached state of AWS. Maps and slices that were returned to callers are never modified. A change of an
+// entry replaces them by new maps and slices. A zero time means that a value was not read, or may be outdated.
 type Inventory struct {
 	mu sync.RWMutex
 
@@ -28,7 +28,7 @@ type Inventory struct {
 
 	// Lists has the lists of the region that were read, by key.
 	Lists map[string]*List
-	// TagsDue reports whether tags that are not fresh may be read again now.
+	// TagsDue reports whether the next run must read tags that are not fresh.
 	TagsDue bool
 
 	// OutsideChanges are the changes that another process or user has made to resources of the cluster.
@@ -49,7 +49,7 @@ const (
 // List describes how a list of the region was last read.
 type List struct {
 	ReadAt time.Time // when the last complete read began
-	// ExtraAge is the additional time for which the list stays fresh. It is longer if the list took long to read.
+	// ExtraAge is the additional time for which the list stays fresh. It is longer if reading the list took a long time.
 	ExtraAge time.Duration
 	// Unfinished is an interrupted read, which the next read resumes; nil if there is none.
 	Unfinished any
@@ -201,8 +201,8 @@ func ChangedCopy(m, put map[string]string, remove []string) map[string]string {
 	return out
 }
 
-// ChangeTags calls put and remove with the tags of a step, in the order that the step requires. It calls neither of them
-// without tags.
+// ChangeTags calls put and remove with the tags of a step, in the order that the step requires. It does not call put or
+// remove if there is no tag to set or to remove.
 func ChangeTags(a plan.SetTags, put func(plan.Tags) error, remove func(keys []string) error) error {
 	calls := []func() error{}
 	if len(a.Put) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// loadBalancing has the load balancers with their listeners and rules, and the target groups, and keeps the links between
-// them. The caller of each method holds the lock of the inventory.
+// loadBalancing has the load balancers with their listeners and rules, and the target groups. It also records which load
+// balancers use which target groups. The caller of each method holds the lock of the inventory.
 type loadBalancing struct {
 	LoadBalancers *Table[LoadBalancer] // all of the region, by ARN
 	TargetGroups  *Table[TargetGroup]  // all of the region, by ARN
@@ -150,8 +150,8 @@ func (e *LoadBalancer) addUses(as []model.Action, n int) {
 	}
 }
 
-// updateTargetGroupLinks adds load balancer e to the load balancers of each target group that e forwards to, and removes it
-// from those of all other target groups.
+// updateTargetGroupLinks adds load balancer e to the load balancers of each target group that e forwards to, and removes e
+// from all other target groups.
 func (v *loadBalancing) updateTargetGroupLinks(e *LoadBalancer) {
 	v.linkTargetGroups(e.Seen.ARN, e.TargetGroupUses)
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Each new reading is compared with the previous content of the inventory. If they differ, the resource was known before,
-// and its settle window is over, another process or user has changed the resource: this is an outside change. It is recorded
-// for the stack of the resource, and Notifier is called. The next plan determines whether the controller must repair
-// anything.
+// The result of each read is compared with the previous content of the inventory. A difference is an outside change, which
+// means that another process or user has changed the resource, if the resource was already in the inventory and its settle
+// window is over. The outside change is recorded for the stack of the resource, and Notifier is called. The next plan
+// determines whether the controller must repair anything.
 
 // maxOutsideChanges is the maximum number of outside changes that are recorded for each stack. The oldest is removed first.
 const maxOutsideChanges = 32
@@ -43,8 +43,8 @@ type stackTag struct {
 }
 
 // Record records an outside change: another process or user has changed a resource with the given tags. The recorded time is
-// the current time, and not the time at which the read began. Otherwise a plan that was made during the read would wrongly
-// count as covering the change.
+// the current time, and not the time at which the read began. With the earlier time, the change would be ignored if a plan
+// was made during the read.
 func (v *outsideChanges) Record(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.addChange(tags, observed.OutsideChange{Kind: string(kind), ID: id})
 }

@@ -28,8 +28,8 @@ func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *Sec
 }
 
 // Adopter returns the stack that has taken over a load balancer which was created for stack id, with the load balancer; nil
-// if there is none. It prefers a load balancer with a tag that names stack id. Otherwise it uses one that only has the name
-// of the load balancer of stack id. The caller holds the lock of the inventory.
+// if there is no such stack. It prefers a load balancer with a tag that names stack id. If there is none, it uses a load
+// balancer that has the name of the load balancer of stack id. The caller holds the lock of the inventory.
 func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 	for arn, e := range v.LoadBalancers.EntriesWithKey(byAdoptedStack, naming.AdoptedTagValue(id)) {
 		if e.Seen.VPC != v.VPC || out != nil && out.LoadBalancer.ARN < arn {
@@ -83,7 +83,8 @@ func (v *Inventory) StackLoadBalancerARNs(id model.StackID) (out []string) {
 	return out
 }
 
-// SchemeOf returns the scheme of the load balancer of stack q.Of with the DNS name q.DNSName, or "" if there is none.
+// SchemeOf returns the scheme of the load balancer of stack q.Of with the DNS name q.DNSName, or "" if there is no such load
+// balancer.
 func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
 	v.WithReadLock(func() {
 		for _, e := range v.StackLoadBalancers(q.Of) {

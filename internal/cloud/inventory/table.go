@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Table stores the resources of one kind by ARN or ID, and finds them by keys. The cost of reading a stack then depends on
-// the size of the stack, and not on the size of the account. Values on which keys depend must be changed only with Put, Edit
-// and Drop, which update the index.
+// Table stores the resources of one kind by ARN or ID, and finds them by keys. With these keys, the time to find the
+// resources of a stack depends on the size of the stack, and not on the size of the account. Values on which keys depend
+// must be changed only with Put, Edit and Drop, which update the index.
 type Table[E any] struct {
 	entries map[string]*E
 	// KeysOf returns the keys of an entry.
