@@ -69,8 +69,7 @@ type execution struct {
 	observation
 	// forgottenStacks are the stacks whose checkpoints this run has removed.
 	forgottenStacks map[model.StackID]bool
-	// checkpointWrites are the writes that remove the checkpoints of forgottenStacks from the store. The run changes AWS
-	// only after these writes.
+	// checkpointWrites remove the checkpoints of forgottenStacks from the store. Changes in AWS wait for these writes.
 	checkpointWrites checkpoint.PendingWrites
 }
 
@@ -158,8 +157,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	}
 }
 
-// replan reports whether the plan must be made again because steps failed. next is the stack in which the refused parts are
-// held.
+// replan reports whether failed steps require a new plan. next is the stack with the refused parts held.
 func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	h := &heldPartMarker{stack: stack}
 	for _, f := range r.out.FailedSteps {

@@ -165,8 +165,7 @@ type FailedStep struct {
 	key stepKey
 }
 
-// failureOfUncalledStep returns a copy of f for step s. The step was not called in this run, and is not called again for the
-// duration wait.
+// failureOfUncalledStep returns f as the failure of step s, which makes no call for the duration wait.
 func (f FailedStep) failureOfUncalledStep(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f

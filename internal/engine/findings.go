@@ -259,8 +259,7 @@ func (f FailedStep) changesPlaceholder() bool {
 	})
 }
 
-// reasonAndFix returns the reason and the fix for a failure. If the error itself has a reason and a fix, it returns these.
-// Otherwise it returns the reason and the fix of the failure class.
+// reasonAndFix returns the reason and the fix of a failure: those of the error, or else those of the failure class.
 func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 	if m, ok := failure.MeaningFromReason(f.Err); ok {
 		return m.Reason, m.Fix

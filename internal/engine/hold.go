@@ -25,8 +25,7 @@ func (f FailedStep) isHeld() bool {
 	return false
 }
 
-// lacksCapacity reports whether AWS refused a new rule because of a quota of rules, or because of a quota of target groups
-// that the rule would exceed.
+// lacksCapacity reports whether AWS refused a new rule because of a quota of rules or of target groups.
 func (f FailedStep) lacksCapacity() bool {
 	_, creates := f.Step.Do.(plan.CreateRule)
 	return creates && f.Class == failure.Quota
@@ -83,8 +82,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 			return h.avoidTargetGroupName(do.Group.ID, do.Group.Name)
 		}
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
-			// Without the target group, the new load balancer would not serve all requests of the load balancer that it
-			// replaces.
+			// Without the target group, the replacement would not serve all requests of the existing load balancer.
 			h.stack.Held.Replacement = true
 			return true
 		}
@@ -179,8 +177,7 @@ func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) boo
 }
 
 // leaveOutCertificate leaves a refused certificate out of a listener, so that the removal of other certificates is not
-// delayed. overQuota reports whether AWS refused the certificate because of a quota. The result is false if the certificate
-// was already left out.
+// delayed. overQuota reports whether a quota is the reason. The result is false if it was left out before.
 func leaveOutCertificate(l *model.Listener, arn string, overQuota bool) bool {
 	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.OverQuota, arn) {
 		return false

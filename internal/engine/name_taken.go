@@ -63,9 +63,8 @@ func addTakenName(names *[]string, taken string) bool {
 	return true
 }
 
-// nameTakenFindings returns the findings about a step that would create a resource with a name that is already in use by a
-// resource of another owner. The findings have the field that sets the name. why is a text that identifies the existing
-// resource.
+// nameTakenFindings returns the findings about a step whose resource would have the name of a resource of another owner. The
+// findings have the field that sets the name. why is a text that identifies the existing resource.
 func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding.List) {
 	setting := naming.SettingField(id.Kind, "load-balancer-name")
 	var lost failure.NoStack

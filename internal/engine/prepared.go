@@ -54,8 +54,7 @@ func (r *run) openingStepsForRefusedListeners(p plan.Plan, stack model.Stack) ma
 	return out
 }
 
-// isRefused reports whether AWS refused a step at its last call, or whether a scope of the step is closed because AWS
-// refused similar steps.
+// isRefused reports whether AWS refused a step at its last call, or closed scopes of similar steps include the step.
 func (s *refusals) isRefused(k stepKey) bool {
 	return s.steps[k] != nil || slices.ContainsFunc(k.scopes(), func(sc scope) bool { return sc.closes && s.scopes[sc] != nil })
 }

@@ -22,8 +22,7 @@ type Recorder interface {
 	RecordPhase(kind model.Kind, phase string, took time.Duration)
 	// RecordStep is called after each call of a step, with its result. s.Err is set if the step failed.
 	RecordStep(id model.StackID, r plan.StepResult, s FailedStep)
-	// RecordDrift is called once in a run for each resource with drift. mode is whether the drift is corrected or only
-	// reported.
+	// RecordDrift is called once in a run for each resource with drift, which is corrected or only reported (mode).
 	RecordDrift(id model.StackID, kind plan.ResourceKind, mode DriftMode)
 }
 

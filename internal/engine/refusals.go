@@ -265,8 +265,7 @@ func (c *scopeState) refill(sc scope, now time.Time) {
 
 // delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over. The
 // reason is the shared back-off of a quota, or an exhausted budget of refused values. It is called before the plan is made,
-// so that the plan leaves out all such steps. If each plan found one such step after another, steps of other namespaces
-// would wait.
+// so that the plan leaves out all such steps. If each plan found only one of them, steps of other namespaces would wait.
 func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
@@ -365,8 +364,7 @@ func (s *refusals) recordRefusalInScope(sc scope, k stepKey, f FailedStep, repea
 	}
 }
 
-// evictFirstDue removes the refusal that is due first if the maximum number of refusals is stored, so that another refusal
-// can be stored.
+// evictFirstDue removes the refusal that is due first if the maximum number of refusals is stored.
 func (s *refusals) evictFirstDue() {
 	if len(s.steps) < maxRefusals {
 		return

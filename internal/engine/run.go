@@ -206,8 +206,7 @@ const maxGoneObservations = 3
 // for its questions.
 const observationsPerPlan = 3
 
-// addQuestions appends the elements of more that questions does not contain yet. added reports whether an element was
-// appended.
+// addQuestions appends the elements of more that questions lacks, and reports whether there were any.
 func addQuestions(questions, more []model.Question) (out []model.Question, added bool) {
 	asked := map[string]bool{}
 	for _, q := range questions {
