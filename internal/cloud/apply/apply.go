@@ -21,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Writer carries out the steps of plans. It has a writer for each kind of resource, which also stores the results in the
-// inventory.
+// Writer carries out the steps of plans. It has one writer for each kind of resource. The writers also store the results in
+// the inventory.
 type Writer struct {
 	certificates   *certificates.Certificates
 	loadBalancers  loadBalancerWriter

@@ -72,8 +72,8 @@ const (
 	LongestReadBackOff = 4 * time.Minute
 )
 
-// The periods of drift checks, if their share of calls suffices. Both are shorter than the documented periods of 5 and 15
-// minutes.
+// The periods of drift checks, if their share of the calls is large enough. Both are shorter than the documented periods of
+// 5 and 15 minutes.
 const (
 	// FrequentDriftPeriod is for lists, tags, and targets.
 	FrequentDriftPeriod = 4 * time.Minute

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Kinds of keys by which entries of the inventory are found. A key only limits the search: the caller must still compare the
-// tags of the entries.
+// Kinds of keys by which entries of the inventory are found. Entries with the same key may belong to other stacks, so the
+// caller must also compare the tags of the entries.
 const (
 	byStack         = "stack"          // the key and value of a stack tag of the cluster
 	BySecurityGroup = "security group" // load balancers of the cluster, by ID of their security groups
@@ -21,7 +21,7 @@ const (
 	UntaggedKey     = "untagged"       // load balancers and target groups of the VPC whose tags are missing or outdated
 )
 
-// keys computes the keys of entries. Cluster and VPC are those of the controller.
+// keys computes the keys of entries. Cluster and VPC are the cluster name and the VPC of the controller.
 type keys struct {
 	Cluster, VPC string
 	refresh      time.Duration

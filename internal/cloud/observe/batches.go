@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// maxConcurrentBatches is the maximum number of batches that are read concurrently. A read mostly waits for AWS, and a
-// thousand load balancers need a hundred batches after a start. With more concurrent batches, one read would use up the
-// token bucket that all reads share.
+// maxConcurrentBatches is the maximum number of batches that are read concurrently. Several batches are concurrent because a
+// read mostly waits for AWS, and a thousand load balancers need a hundred batches after a start. The number is small because
+// one read must not use up the token bucket that all reads share.
 const maxConcurrentBatches = 8
 
 // readInBatches calls read for each batch, several of them concurrently. After a failure it begins no more batches and
@@ -46,8 +46,8 @@ func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) 
 }
 
 // readInHalves calls read for batches of at most size resources, several of them concurrently. If one resource does not
-// exist, AWS refuses the whole batch, and readInHalves reads each half of it. read must store its result at once, because an
-// interrupted read does not repeat finished batches.
+// exist, AWS refuses the whole batch, and readInHalves reads each half of it. read must store its result at once, because
+// finished batches are not read again after an interruption.
 func readInHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {

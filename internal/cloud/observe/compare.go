@@ -19,13 +19,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Most runs use the inventory and make no calls, so they do not find outside changes. A comparison therefore has a time:
-// resources of the stack that were read before this time are read again by ARN or ID. This costs calls for this stack only.
-// The lists of the region are read again only after the refresh period, because they are needed only to find resources that
-// are not in the inventory.
+// Most runs use the inventory and make no calls, so they do not find outside changes. A comparison therefore has a time.
+// Resources of the stack that were read before this time are read again by ARN or ID. Resources of other stacks are not
+// read. The lists of the region are read again only after the refresh period, because they are needed only to find resources
+// that are not in the inventory.
 
-// ComparisonIn returns the comparison in a list of questions. It returns the zero value, which has no time, if there is
-// none.
+// ComparisonIn returns the comparison in a list of questions. If the list has no comparison, it returns the zero value,
+// which has no time.
 func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskComparison); ok {
@@ -36,7 +36,8 @@ func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 }
 
 // outdatedResources has the ARNs of load balancers (lbs) and target groups (groups), and the IDs of security groups (sgs),
-// that must be read again. withOutdatedTags has the ARNs of those whose tags must be read again.
+// that must be read again. withOutdatedTags has the ARNs of the load balancers and target groups whose tags must be read
+// again.
 type outdatedResources struct{ lbs, groups, sgs, withOutdatedTags []string }
 
 func (r *Reader) findOutdated(id model.StackID, b model.AskComparison) (out outdatedResources) {
@@ -150,7 +151,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 
 func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Clock.Now(), map[string]observed.SecurityGroup{}
-	// The IDs are sent as a filter, because otherwise a single ID that does not exist would make the whole call fail.
+	// The IDs are sent as a filter, because AWS refuses a call with a list of IDs if one of the IDs does not exist.
 	for batch := range slices.Chunk(sdk.SortedUnique(ids), sdk.MaxFilterValues) {
 		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).readAll(ctx); err != nil {
 			return err

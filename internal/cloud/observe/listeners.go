@@ -120,7 +120,7 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 	r.inv.WithWriteLock(func() {
 		e := r.inv.LoadBalancers.Get(arn)
 		if e == nil || e.WrittenAt.After(start) {
-			return // the load balancer was changed meanwhile: the next run reads again
+			return // the load balancer was changed during the read: the next run reads the listeners again
 		}
 		r.inv.OutsideChanges.CompareListeners(e, listeners, start)
 		for id, le := range listeners {
@@ -166,7 +166,7 @@ func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]st
 }
 
 // readMissing reads the certificates and tags that could not be read with the listeners of a load balancer. It records a
-// fault for each that it cannot read now.
+// fault for each read that fails.
 func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Faults) error {
 	var due []string // listeners
 	tagsDue := false
@@ -216,7 +216,7 @@ func (r *listenerReader) readMissingCertificates(ctx context.Context, listener s
 	r.inv.WithWriteLock(func() {
 		e, le := r.inv.Listener(listener)
 		if le == nil || e.WrittenAt.After(start) {
-			return // the load balancer was changed meanwhile: the next run reads again
+			return // the load balancer was changed during the read: the next run reads the certificates again
 		}
 		le.Seen.Certificates, le.CertificatesDue = certs, false
 	})
@@ -242,7 +242,7 @@ func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 	r.inv.WithWriteLock(func() {
 		e := r.inv.LoadBalancers.Get(lb)
 		if e == nil || e.WrittenAt.After(start) {
-			return // the load balancer was changed meanwhile: the next run reads again
+			return // the load balancer was changed during the read: the next run reads the tags again
 		}
 		e.RuleTagsDue, e.RuleTagsAt = false, start
 		for id, le := range e.Listeners {
@@ -284,8 +284,8 @@ func (r *listenerReader) describeRules(ctx context.Context, listener string) (ma
 	return out, nil
 }
 
-// describeCertificates reads the additional certificates of a listener. AWS also lists the default certificate. If that is
-// an additional certificate too, AWS lists it twice.
+// describeCertificates reads the additional certificates of a listener. AWS also lists the default certificate. A
+// certificate that is both the default certificate and an additional certificate is listed twice.
 func (r *listenerReader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	var out []string
 	for page, err := range sdk.Pages(sdk.WithOptional(ctx), elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})) {
@@ -302,7 +302,7 @@ func (r *listenerReader) describeCertificates(ctx context.Context, listener stri
 	return out, nil
 }
 
-// setDetailTags sets the tags of listeners and rules. It uses the tags in known, and reads the others in batches.
+// setDetailTags sets the tags of listeners and rules. It uses the tags in known, and reads all other tags in batches.
 func (r *listenerReader) setDetailTags(ctx context.Context, listeners map[string]*inventory.Listener, known map[string]map[string]string) error {
 	var arns []string
 	for id, le := range listeners {

@@ -36,8 +36,8 @@ func New(client *sdk.Client, inv *inventory.Inventory) *Reader {
 // RefreshLists ensures that the inventory contains all load balancers, target groups and security groups, with the tags that
 // name their owners. It reads lists that are missing, not fresh, or were read before the time since. Concurrent callers
 // share a read. The list of security groups is optional, because load balancers and their rules can be changed while EC2
-// does not answer: faults gets its failure, which is returned as an error if faults is nil. The list of the Resource Groups
-// Tagging API is optional too, because it only saves calls.
+// does not answer. A failure to read this list is stored in faults, or returned as an error if faults is nil. The list of
+// the Resource Groups Tagging API is also optional, because it only saves calls.
 func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Faults) error {
 	for _, l := range r.listings() {
 		err := r.refreshList(ctx, l, since)
@@ -82,7 +82,7 @@ func (r *Reader) readMissingTags(ctx context.Context) error {
 type listing struct {
 	key  string
 	once sdk.OnceFunc
-	read func(ctx context.Context, since time.Time) error // resumes an interrupted read, unless that read began before since
+	read func(ctx context.Context, since time.Time) error // resumes an interrupted read, unless the interrupted read began before the time since
 }
 
 func (r *Reader) loadBalancerListing() listing {

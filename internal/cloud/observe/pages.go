@@ -23,13 +23,13 @@ func (next nextPage) readAll(ctx context.Context) error {
 }
 
 // slowListFactor, multiplied by the time that reading a list took, is the additional time for which the list stays fresh.
-// Without this time, if AWS is slow, a list would be outdated before the run has read everything else, and would be read
-// again and again.
+// Without the additional time, if AWS is slow, a list would be outdated before the run has read all other resources. The
+// list would then be read repeatedly.
 const slowListFactor = 4
 
 // readPages reads a list, and calls enter under the lock of the inventory with the entries and the time at which the read
-// began. It resumes a read that failed, unless that read began before the time since. Without resuming, a list with many
-// pages would never be read completely while AWS admits few calls.
+// began. It resumes a failed read at the page that failed, unless that read began before the time since. If each read began
+// at the first page, a list with many pages could not be read completely while AWS admits few calls.
 func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory, key string, since time.Time, begin func(seen map[string]T) nextPage, enter func(seen map[string]T, start time.Time)) error {
 	type reading struct {
 		start time.Time

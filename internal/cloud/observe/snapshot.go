@@ -83,8 +83,9 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 }
 
 // FindBackendSecurityGroup stores the shared backend security group in the facts of out, with the number of load balancers
-// of other stacks that use it. It finds the security group by its tags. If there are several, it chooses the one that most
-// load balancers of the cluster use, and among equals the one with the lowest ID.
+// of other stacks that use it. It finds the security group by its tags. If several security groups have these tags, it
+// chooses the security group that most load balancers of the cluster use. If the numbers are equal, it chooses the security
+// group with the lowest ID.
 func (r *Reader) FindBackendSecurityGroup(out *observed.Stack) {
 	r.Inv.WithReadLock(func() {
 		lbs, best := r.Inv.LoadBalancers, (*observed.SecurityGroup)(nil)

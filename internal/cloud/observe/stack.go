@@ -47,8 +47,8 @@ func (r *Reader) ObserveStack(ctx context.Context, id model.StackID, questions [
 	return r.snapshot(shown, bound.Since), nil
 }
 
-// stacksIn returns the stacks whose resources are in the observed state: first stack id, then a stack that the questions
-// name because a load balancer is handed over between the two.
+// stacksIn returns the stacks whose resources are in the observed state: first stack id, and then the stack, if any, with
+// which stack id hands over a load balancer according to the questions.
 func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	out := []model.StackID{id}
 	for _, q := range questions {
@@ -71,8 +71,8 @@ func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (recen
 // Faults are the failures of optional reads, by key of the question that could not be answered.
 type Faults map[string]observed.Fault
 
-// Note records the fault of a failed optional read under the key of q, and returns nil. It returns any other error. If f is
-// nil, no read is optional, and Note returns err.
+// Note records the fault of a failed optional read under the key of q, and returns nil. It returns an error that has no
+// fault. If f is nil, no read is optional, and Note returns err.
 func (f Faults) Note(q model.Question, err error) error {
 	if x := sdk.FaultOf(err); x != nil && f != nil {
 		f[q.Key()] = *x

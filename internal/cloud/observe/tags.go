@@ -25,7 +25,7 @@ type tagReader struct {
 
 // TagsToRead returns the ARNs of the load balancers and target groups in the VPC whose tags must be read. Tags rarely
 // change, so they are read again only after about two refresh periods, in the same batches as tags that are missing. If the
-// Resource Groups Tagging API is used and answers, only tags that it did not confirm are read.
+// Resource Groups Tagging API is used and answers, only tags that this API did not confirm are read.
 func (r *tagReader) TagsToRead() []string {
 	var out []string
 	listed := r.Config.TaggingAPI && r.EarlierFailure(inventory.TaggedList) == nil
@@ -63,8 +63,8 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 }
 
 // enterTags stores the tags that a read has found, by ARN, and records outside changes. start is when the read began. A load
-// balancer or target group in arns without tags in read does not exist any more, and is removed. If this process created it
-// within the settle window, AWS may not show it yet, and its entry stays as it is.
+// balancer or target group in arns without tags in read does not exist any more, and is removed. The entry of a resource
+// that this process created within the settle window is not changed, because AWS may not show the resource yet.
 func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, start time.Time) {
 	r.inv.WithWriteLock(func() {
 		for _, arn := range arns {

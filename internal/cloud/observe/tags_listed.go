@@ -18,9 +18,9 @@ import (
 const taggingPageSize = 100
 
 // listTagged reads, with the Resource Groups Tagging API, the load balancers and target groups that have the current or the
-// legacy tag of the cluster. This API shows changes late: it omits new resources, lists deleted ones, and returns old tags.
-// It is therefore used only to save calls. Elastic Load Balancing shows which resources exist. If the two disagree, or a
-// resource is too new, the tags are read from Elastic Load Balancing.
+// legacy tag of the cluster. This API shows changes late: it omits new resources, lists deleted resources, and returns old
+// tags. It is therefore used only to save calls. Which resources exist is read from Elastic Load Balancing. If the two APIs
+// disagree, or if a resource is too new, the tags are also read from Elastic Load Balancing.
 func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 	v := r.inv
 	return readPages(ctx, r.Client, v, inventory.TaggedList, since, r.taggedPages, func(shown map[string]map[string]string, start time.Time) {

@@ -22,7 +22,7 @@ import (
 func NewVerifier(r *Reader) *Verifier { return &Verifier{Reader: r} }
 
 // Verifier reads resources again from time to time, to find outside changes. It reads only resources in the inventory,
-// because an outside change is found by comparison with the previous reading.
+// because an outside change is found by comparison with the result of the previous read.
 type Verifier struct {
 	*Reader
 
@@ -44,7 +44,7 @@ func (v *Verifier) Checks() []drift.Check {
 		}
 		for _, l := range v.listings() {
 			if l.key == inventory.TaggedList {
-				continue // the Resource Groups Tagging API shows changes late
+				continue // no check, because the Resource Groups Tagging API shows changes late
 			}
 			out = append(out, drift.Check{Key: l.key, Period: durations.FrequentDriftPeriod, LastReadAt: v.Inv.Lists[l.key].ReadAt, Read: func(ctx context.Context) error {
 				return l.once(ctx, l.key, func() error { return l.read(ctx, time.Time{}) })
@@ -99,7 +99,7 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 		known, at := v.listeners.lastRuleTags(arn)
 		return v.listeners.readDetail(ctx, arn, time.Time{}, known, at)
 	})
-	if sdk.IsGone(err) { // the load balancer does not exist, or a listener was deleted during the reading
+	if sdk.IsGone(err) { // the load balancer does not exist, or a listener was deleted during the read
 		err = v.readLoadBalancers(ctx, []string{arn})
 	}
 	if err != nil {
@@ -123,8 +123,8 @@ func (v *Verifier) attributesCheck(kind plan.ResourceKind, arn string, at time.T
 	}}
 }
 
-// verifyExists reads a resource again: a listener with all listeners of its load balancer, any other resource by its ARN. A
-// resource that does not exist any more is removed from the inventory.
+// verifyExists reads a resource again: a listener together with all listeners of its load balancer, and any other resource
+// by its ARN. A resource that does not exist any more is removed from the inventory.
 func (v *Verifier) verifyExists(ctx context.Context, kind plan.ResourceKind, arn string) error {
 	switch kind {
 	case plan.LoadBalancer:

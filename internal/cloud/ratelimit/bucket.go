@@ -40,7 +40,8 @@ const (
 	ceilingMargin = 1.1
 
 	// maxPauses is the longest pause without trials, in multiples of durations.ThrottlePause. The pause doubles after each
-	// throttled trial. If trials had raised the scale before, the pause is only as long as ten calls take.
+	// throttled trial. If handled trials had raised the scale before the throttled trial, the pause is only the time of ten
+	// calls at the current rate.
 	maxPauses = 8
 )
 
@@ -94,13 +95,13 @@ func (b *bucket) waitTimeForTokens(now time.Time, tokens float64) time.Duration 
 	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.TokenMargin
 }
 
-// waitTime returns how long it takes until a call may be sent. waiting and postponed are the numbers of waiting and of
-// postponed calls that come before it. Postponed calls keep their claim to tokens, but do not delay trials, because trials
-// take no token.
+// waitTime returns how long it takes until a call may be sent. waiting and postponed are the numbers of waiting and
+// postponed calls ahead of this call. The tokens for postponed calls stay reserved, but postponed calls do not delay trials,
+// because trials take no token.
 func (b *bucket) waitTime(now time.Time, waiting, postponed int) time.Duration {
 	wait := b.waitTimeForTokens(now, float64(1+waiting+postponed))
 	if !b.Fixed && b.trialsInFlight+waiting < b.trialLimit {
-		return min(wait, max(b.pausedUntil.Sub(now), 0)) // as a trial
+		return min(wait, max(b.pausedUntil.Sub(now), 0)) // the call may be sent earlier as a trial
 	}
 	return wait
 }
@@ -123,8 +124,8 @@ func (b *bucket) takeToken(now time.Time) (trial bool) {
 	return true
 }
 
-// adaptToHandledCall adapts the scale after AWS has handled a call. Only trials have an effect. sameFlight is false if AWS
-// has throttled another call since this call was sent.
+// adaptToHandledCall adapts the scale after AWS has handled a call. Only handled trials change the scale. sameFlight is
+// false if AWS has throttled another call since this call was sent.
 func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 	if !trial {
 		return
@@ -132,7 +133,7 @@ func (b *bucket) adaptToHandledCall(now time.Time, trial, sameFlight bool) {
 	b.refill(now)
 	b.tokens--
 	if !sameFlight {
-		return // AWS had no token left right after this call
+		return // another call was throttled, so AWS had no token left after this call
 	}
 	if b.tokens < 0 {
 		b.scale = min(b.scale-b.tokens/max(b.refilledTokens, 1), 2*b.scale, maxScale)
@@ -158,7 +159,8 @@ func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 		if handled > 0 {
 			b.tokens = min(b.tokens, 0)
 		}
-		// The handled trials may have used tokens that AWS had saved. A short pause suffices to measure the steady rate of AWS.
+		// The handled trials may have used tokens that had accumulated in the bucket of AWS. A short pause is enough to
+		// measure the refill rate of AWS.
 		if handled > 0 && risen {
 			b.nextPause = durations.ThrottlePause
 			b.pausedUntil = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), durations.ThrottlePause))
@@ -168,7 +170,7 @@ func (b *bucket) adaptToThrottledCall(now time.Time, trial bool) {
 		b.nextPause = min(2*b.nextPause, maxPauses*durations.ThrottlePause)
 		return
 	}
-	// AWS had less than one token, half a token on average.
+	// When AWS throttled the call, its bucket had less than one token. The calculation assumes half a token.
 	measured := b.scale - (b.tokens+0.5)/max(b.refilledTokens, float64(b.Burst))
 	b.scale = max(min(measured, smallestDecrease*b.scale), greatestDecrease*b.scale, minScale)
 	b.tokens, b.refilledTokens = 0, 0

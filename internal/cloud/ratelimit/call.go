@@ -42,8 +42,8 @@ type Call struct {
 	throttled bool // whether AWS throttled the last attempt
 }
 
-// Begin waits until a call may be made, unless the context has a permit. It returns a PostponedError if the call would wait
-// too long. If Begin succeeds, the caller must call End.
+// Begin waits until a call may be made, unless the context already has a permit. It returns a PostponedError if the call
+// would wait too long. If Begin succeeds, the caller must call End.
 func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, error) {
 	c := &Call{limiter: l, service: service, operation: operation}
 	if p, ok := ctx.Value(permitKey{}).(*permit); ok && p != nil && !p.used {
@@ -58,9 +58,10 @@ func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, 
 // End releases the permit if the last attempt was not answered.
 func (c *Call) End() { c.permit.report(Unanswered) }
 
-// Attempt must be called before each attempt. The first attempt uses the permit from Begin. An attempt after a throttled one
-// waits until it is admitted, or gets a PostponedError. Any other attempt takes a token without waiting, because the SDK has
-// already delayed it. If all limits of the operation are fixed, only the first attempt takes a token.
+// Attempt must be called before each attempt. The first attempt uses the permit from Begin. An attempt after a throttled
+// attempt waits until it is admitted, or gets a PostponedError. An attempt after any other failure takes a token without
+// waiting, because the SDK has already delayed the attempt. If all limits of the operation are fixed, only the first attempt
+// takes a token.
 func (c *Call) Attempt(ctx context.Context) error {
 	c.attempts++
 	if c.attempts == 1 || c.permit == nil || !c.permit.learnsFromAnswer {
@@ -87,7 +88,7 @@ func (c *Call) Attempt(ctx context.Context) error {
 }
 
 // RecordOutcome updates the token buckets after an attempt, and returns the error of the attempt. If AWS throttled the
-// attempt and the rate limiter decides when the next one is made, the error is a ThrottledError.
+// attempt and the rate limiter decides when the next attempt is made, the error is a ThrottledError.
 func (c *Call) RecordOutcome(err error, o Outcome) error {
 	if c.permit == nil {
 		return err

@@ -13,9 +13,9 @@ import (
 )
 
 // Limiter delays calls until AWS has a token for them, and learns the rates of AWS from its answers. There is one Limiter
-// for each AWS account, because AWS limits calls per account. Tenants share the queue. A call is queued as if it arrived
-// when the earlier calls of its tenant are done at the current rate. Other tenants therefore do not wait for all calls of a
-// busy tenant (as in fair queueing).
+// for each AWS account, because AWS limits calls per account. Tenants share the queue. The queue position of a call is the
+// time at which the earlier calls of its tenant would be finished at the current rate (fair queueing). Other tenants
+// therefore do not wait for all calls of a tenant with many calls.
 type Limiter struct {
 	clock   clock.PassiveClock
 	maxWait time.Duration // the longest time that a call waits
@@ -35,7 +35,7 @@ type waiter struct {
 	since   time.Time // when the call first arrived, or later if its tenant has made many calls
 }
 
-// queueKey identifies the calls of an operation by one caller, or by one tenant. A queue position belongs to a key.
+// queueKey identifies the calls of one operation by one caller or one tenant. Each key has its own queue position.
 type queueKey struct{ caller, operation string }
 
 // reservation is the queue position of a postponed call, and the time at which the call is expected to be made again.
@@ -70,8 +70,8 @@ func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 	return out
 }
 
-// wait waits until a call may be made, and returns a permit for it; nil if the operation is not limited. If the call would
-// wait for longer than maxWait, it returns a PostponedError.
+// wait waits until a call may be made, and returns a permit for the call; nil if the operation is not limited. If the call
+// would wait for longer than maxWait, it returns a PostponedError.
 func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit, error) {
 	buckets := l.bucketsFor(service, operation)
 	if len(buckets) == 0 {
@@ -111,9 +111,9 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 // PostponedError is the error of a call that was not sent, because it would exceed the rate limits of AWS.
 type PostponedError struct {
 	Operation string
-	// After is the time to wait before the next try.
+	// After is the time to wait before the call is repeated.
 	After time.Duration
-	// KeepsPosition reports whether the queue position of the caller is reserved until the next try.
+	// KeepsPosition reports whether the queue position of the caller is reserved until the call is repeated.
 	KeepsPosition bool
 }
 
@@ -122,7 +122,7 @@ func (e *PostponedError) Error() string {
 	return e.Operation + ": postponed to stay within the rate limits of AWS"
 }
 
-// RetryAfter returns the time to wait before the next try.
+// RetryAfter returns the time to wait before the call is repeated.
 func (e *PostponedError) RetryAfter() time.Duration { return e.After }
 
 // pause waits until d is over or changed is closed. It returns an error if the context ends first.
@@ -161,8 +161,8 @@ func (l *Limiter) waitTime(w *waiter, now time.Time) time.Duration {
 	return longest
 }
 
-// enqueue adds a call to the queue: at its reserved position if it was postponed before, otherwise at the position for its
-// tenant. The caller holds the lock.
+// enqueue adds a call to the queue: at the reserved position if the call was postponed before, otherwise at the next
+// position of its tenant. The caller holds the lock.
 func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	now := l.clock.Now()
 	maps.DeleteFunc(l.reservations, func(_ queueKey, a reservation) bool { return now.Sub(a.expectedAt) > durations.CallDeadline })
@@ -182,13 +182,14 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	return w
 }
 
-// chargedTimeLeft returns how long the charged calls of a tenant still take at the current rate. The caller holds the lock.
+// chargedTimeLeft returns the remaining time for the earlier calls of a tenant (charge) at the current rate. The caller
+// holds the lock.
 func (l *Limiter) chargedTimeLeft(tenant queueKey, now time.Time) time.Duration {
 	return max(l.nextEligibleAt[tenant].Sub(now), 0)
 }
 
-// charge charges a tenant for a number of calls: it adds the time that they take at the current rate to the charged time of
-// the tenant. The caller holds the lock.
+// charge charges a tenant for a number of calls: it adds the time that these calls take at the current rate to
+// nextEligibleAt of the tenant. The caller holds the lock.
 func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
 	maps.DeleteFunc(l.nextEligibleAt, func(_ queueKey, next time.Time) bool { return next.Before(now) })
 	var each time.Duration
@@ -282,7 +283,8 @@ type CurrentRate struct {
 	Rate float64
 }
 
-// Rate returns the number of calls of an operation per second that are currently admitted; 0 if they are not limited.
+// Rate returns the number of calls of an operation per second that are currently admitted; 0 if the operation is not
+// limited.
 func (l *Limiter) Rate(service, operation string) (rate float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 
 // Calls that register and deregister targets share a small token bucket in AWS. They are sent in the order of their
 // deadlines. A registration usually has an earlier deadline than a deregistration that is requested at the same time. But a
-// deregistration that has waited long enough comes before new registrations. So neither waits forever if AWS admits fewer
-// calls than are needed. Calls of a tenant beyond its share are sent after the calls of other tenants. A call that must wait
-// blocks no goroutine: its caller gets the time to wait before the next try, and then sends all changes that the target
-// group needs by that time.
+// deregistration that has waited for a long time is sent before new registrations. Therefore no call waits forever if AWS
+// admits fewer calls than are needed. Calls of a tenant beyond its share are sent after the calls of other tenants. A call
+// that must wait blocks no goroutine: its caller gets the time to wait, and then repeats the call with all changes that the
+// target group needs at that time.
 
 // callSpacing is the minimum time between calls for one target group, by operation, so that each call has more targets. It
 // does not apply while the bucket is nearly full.
@@ -61,8 +61,8 @@ type Schedule struct {
 	buckets    map[string][]*bucket // by operation
 	waiting    map[callKey]*scheduledCall
 	lastSentAt map[callKey]time.Time // when the last call was sent that was not full, by operation and target group
-	// activeTenants has the tenants that share the rate equally, with the time at which each made its last call or is expected
-	// to make its next one.
+	// activeTenants has the tenants that share the rate equally, with the time at which each tenant made its last call or is
+	// expected to make its next call.
 	activeTenants map[queueKey]time.Time
 }
 
@@ -149,14 +149,14 @@ func (s *Schedule) Admit(c TargetCall) (Admission, error) {
 // WithPermit returns a context with the permit, for the admitted call.
 func (a Admission) WithPermit(ctx context.Context) context.Context { return withPermit(ctx, a.permit) }
 
-// End must be called after the call. again reports whether the call will be made again.
+// End must be called after the call. again reports whether the call will be repeated.
 func (a Admission) End(again bool) {
 	a.permit.report(Unanswered)
 	a.schedule.recordAnswer(a.key, again)
 }
 
-// waitTime returns how long it takes until bucket b admits call w, if no call with an earlier deadline is requested
-// meanwhile.
+// waitTime returns how long it takes until bucket b admits call w, if no call with an earlier deadline is requested before
+// that time.
 func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Duration {
 	wait := b.waitTime(now, s.callsAhead(w, b, now), 0)
 	if b.awaitsTrial(now) {
@@ -169,10 +169,10 @@ func (s *Schedule) waitTime(w *scheduledCall, b *bucket, now time.Time) time.Dur
 }
 
 // callsAhead returns how many waiting calls must be sent before w. Calls within the share of their tenant come first, in the
-// order of their deadlines. The other calls follow, in the order of the times from which they are within that share. For a
-// call with an earlier deadline, this time counts as the deadline. Otherwise a tenant with many waiting calls would be
-// served before all others. Sending a call does not change the order of the others, so each call can be sent after the time
-// in its PostponedError.
+// order of their deadlines. All other calls follow, in the order of the times from which they are within the share of their
+// tenant. If this time is later than the deadline of a call, it replaces the deadline, so that a tenant with many waiting
+// calls is not served before other tenants. Sending a call does not change the order of the remaining calls, so each call
+// can be sent after the time in its PostponedError.
 func (s *Schedule) callsAhead(w *scheduledCall, b *bucket, now time.Time) (n int) {
 	calls := make([]*scheduledCall, 1, len(s.waiting)+1)
 	calls[0] = w

@@ -17,8 +17,8 @@ type TokenBucket struct {
 	Operation *regexp.Regexp
 	Rate      float64 // calls per second
 	Burst     int
-	// Fixed reports whether the limit never changes. Otherwise it is only the initial value, and the rate limiter learns the
-	// limit from the answers of AWS.
+	// Fixed reports whether the limit never changes. If it is false, the configured limit is only the initial value, and the
+	// rate limiter learns the limit from the answers of AWS.
 	Fixed bool
 }
 
@@ -27,8 +27,8 @@ func (p TokenBucket) String() string {
 	return fmt.Sprintf("%s:%s=%s:%d", p.Service, p.Operation, strconv.FormatFloat(p.Rate, 'g', -1, 64), p.Burst)
 }
 
-// DefaultTokenBuckets returns the initial limits of the rate limiter: those that AWS documents for an account whose limits
-// were not raised.
+// DefaultTokenBuckets returns the initial limits of the rate limiter: the limits that AWS documents for an account whose
+// limits were not raised.
 func DefaultTokenBuckets() []TokenBucket {
 	p := func(service, op string, rate float64, burst int) TokenBucket {
 		return TokenBucket{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
@@ -48,8 +48,8 @@ func DefaultTokenBuckets() []TokenBucket {
 		p(services.EC2, "^Describe", 20, 100),
 		p(services.EC2, "^Authorize|^Create|^Delete|^Modify|^Revoke", 5, 50),
 		p(services.Tagging, ".*", 15, 15),
-		p(services.GlobalAccelerator, ".*", 5, 10), // AWS documents no rate for this service
-		p(services.Route53, ".*", 3, 5),            // AWS admits 5 calls per second of the whole account
+		p(services.GlobalAccelerator, ".*", 5, 10), // assumed values, because AWS documents no rate for this service
+		p(services.Route53, ".*", 3, 5),            // less than the 5 calls per second that AWS admits for the whole account
 	}
 }
 

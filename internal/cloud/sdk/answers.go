@@ -27,8 +27,8 @@ func NewAnswers[T any](c *Client) *Answers[T] {
 	return &Answers[T]{client: c, byKey: map[string]answer[T]{}}
 }
 
-// Get returns the answer for a key. If no answer is cached that is younger than maxAge, it first calls read, once for all
-// concurrent callers with the same key, as ReadOptional does.
+// Get returns the answer for a key. If no cached answer is younger than maxAge, it first calls read as an optional read
+// (ReadOptional), once for all concurrent callers with the same key.
 func (a *Answers[T]) Get(ctx context.Context, key string, maxAge time.Duration, read func(context.Context) (T, error)) (T, error) {
 	return a.GetWithAge(ctx, key, func(T) time.Duration { return maxAge }, read)
 }
@@ -54,7 +54,7 @@ func (a *Answers[T]) GetWithAge(ctx context.Context, key string, maxAge func(T) 
 	})
 }
 
-// Cached returns the cached answer for a key, whatever its age; the zero value if there is none.
+// Cached returns the cached answer for a key, even if the answer is old; the zero value if no answer is cached.
 func (a *Answers[T]) Cached(key string) (value T) {
 	a.WithLock(func() { value = a.byKey[key].value })
 	return value

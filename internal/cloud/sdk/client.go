@@ -30,8 +30,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Client has the clients that call AWS, and what all reads share: the clock, reads in flight that concurrent callers share,
-// and failed reads.
+// Client has the clients that call AWS, and state that all reads use: the clock, the reads in flight that concurrent callers
+// share, and the failed reads.
 type Client struct {
 	Config      Config // complete with defaults and the region
 	awsConfig   aws.Config
@@ -60,7 +60,8 @@ type Clients struct {
 	Accelerators *globalaccelerator.Client
 }
 
-// New returns a Client. If cfg does not name the region or the VPC, it finds them. It makes no call if cfg names both.
+// New returns a Client. If cfg does not contain the region or the VPC, New looks for the missing value, for example in the
+// instance metadata. It makes no call if cfg contains both.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -86,8 +87,8 @@ func (c *Client) ClientsWithCredentials(credentials aws.CredentialsProvider, l *
 	return newClients(base, c.Config, l)
 }
 
-// UnfencedClients returns clients without fencing. They are for calls that change nothing although their operation can
-// change resources, such as dry runs.
+// UnfencedClients returns clients without fencing. These clients are for calls that change nothing although their operation
+// can change resources, such as dry runs.
 func (c *Client) UnfencedClients() Clients {
 	cfg := c.Config
 	cfg.Fence = nil
@@ -109,7 +110,7 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withoutClientTimeout(client)}, nil
 	}
 	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
-		awsconfig.WithLogger(logging.Nop{})) // errors of the SDK contain its warnings too, and text lines would break a JSON log
+		awsconfig.WithLogger(logging.Nop{})) // no SDK log: its warnings are also in the returned errors, and lines of text would break a JSON log
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}
@@ -132,7 +133,8 @@ func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
 
 // refusalRetryer is a retryer that does not retry a call if an earlier change is in progress, a quota is reached, or AWS has
 // no capacity. The SDK treats these refusals as throttling or as internal failures of AWS, and would block a worker until
-// the deadline of the call. In Route 53 an earlier change takes only a moment, so such a call is retried.
+// the deadline of the call. In Route 53 an earlier change is finished quickly, so a call that was refused because of an
+// earlier change is retried.
 type refusalRetryer struct{ aws.Retryer }
 
 // IsErrorRetryable implements aws.Retryer.
@@ -215,7 +217,7 @@ func (c *Client) EarliestReadTime(maxAge time.Duration) time.Time {
 type OnceFunc func(ctx context.Context, key string, read func() error) error
 
 // ReadOnce calls read with once, unless fresh returns true. It calls fresh again right before read, because another caller
-// may have read the value meanwhile.
+// may have read the value in the meantime.
 func ReadOnce(ctx context.Context, once OnceFunc, key string, fresh func() bool, read func() error) error {
 	if fresh() {
 		return nil

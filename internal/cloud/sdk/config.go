@@ -22,8 +22,8 @@ import (
 type Config struct {
 	// Cluster is the name of the cluster. The controller owns the resources whose cluster tag has this name as its value.
 	Cluster string
-	// Region is the name of the region, and VPC the ID of the VPC. If they are empty, they are found with VPCTags,
-	// environment variables and the instance metadata.
+	// Region is the name of the region, and VPC the ID of the VPC. An empty value is determined from VPCTags, environment
+	// variables or the instance metadata.
 	Region string
 	VPC    string
 	// VPCTags are tags that identify the VPC. They are used only if VPC is empty.
@@ -46,15 +46,15 @@ type Config struct {
 	// AttemptTimeout is the initial deadline of one attempt of a call, from finding credentials to the end of the answer; 30
 	// s if zero. CallTimeout is the deadline of a call with all of its attempts and the back-off between them; 1 min if
 	// zero. If the deadline of an attempt becomes longer than CallTimeout, it is also the deadline of the call. A call for
-	// an optional fact ends after the first attempt that misses its deadline.
+	// an optional fact ends after the first attempt without an answer within its deadline.
 	AttemptTimeout, CallTimeout time.Duration
-	// deadlines has the deadlines of attempts, which become longer if AWS answers late.
+	// deadlines has the deadlines of attempts, which become longer if AWS answers slowly.
 	deadlines *deadlines
 	// TokenBuckets is the throttle table of the rate limiter. Nil means DefaultTokenBuckets; an empty table limits no call.
 	TokenBuckets []ratelimit.TokenBucket
 	// MaxWait is the longest time that a call waits for a token; 1 s if zero. A call that would wait longer fails at once,
-	// so that it does not block a worker. The error has the class Throttled, and contains the time to wait before the next
-	// try.
+	// so that it does not block a worker. The error has the class Throttled, and contains the time to wait before the call
+	// is repeated.
 	MaxWait time.Duration
 	// Version is the version of the controller. It is sent to AWS in the user agent.
 	Version string
@@ -105,7 +105,8 @@ type Call struct {
 	Attempts int
 }
 
-// UnknownServices returns, sorted, the service IDs in a map of endpoints that are not in services.All. They have no effect.
+// UnknownServices returns, sorted, the service IDs in a map of endpoints that are not in services.All. These IDs have no
+// effect.
 func UnknownServices(endpoints map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(endpoints)), func(id string) bool { return slices.Contains(services.All, id) })
 }

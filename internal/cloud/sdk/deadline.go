@@ -22,15 +22,15 @@ import (
 const maxDeadlineGrowth = 4
 
 // deadlines computes the deadline of each attempt. The initial deadline is Config.AttemptTimeout. After a missed deadline,
-// one attempt of the operation at a time, the probe, has twice the missed deadline. Other attempts do not, so an operation
-// that does not answer blocks at most one worker for that long. After a late answer, all attempts for the service have twice
-// the time of that answer, until answers were quick for a while.
+// the deadline of one attempt of the operation at a time, the probe, is twice the missed deadline. Other attempts keep their
+// deadline, so that an operation without answers blocks at most one worker for the longer time. After a slow answer, the
+// deadline of all attempts for the service is twice the time of this answer, until several answers were faster.
 type deadlines struct {
 	cache.Guard
 	initialDeadline time.Duration // Config.AttemptTimeout
 	clock           clock.PassiveClock
 	responses       map[string]*responseTimes // by service, and by service and operation
-	// pending has the calls in flight for which a run waits. Calls for optional facts are not in it.
+	// pending has the calls in flight for which a run waits. Calls for optional facts are not included.
 	pending map[*pendingCall]bool
 }
 
@@ -46,8 +46,8 @@ func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
 	return &deadlines{initialDeadline: first, clock: clock, responses: map[string]*responseTimes{}, pending: map[*pendingCall]bool{}}
 }
 
-// responseTimesOf returns the response times of a service, or of an operation. key is as in responses. The caller holds the
-// lock.
+// responseTimesOf returns the response times of a service, or of an operation. key is a key of the map responses. The caller
+// holds the lock.
 func (d *deadlines) responseTimesOf(key string) *responseTimes {
 	if d.responses[key] == nil {
 		d.responses[key] = &responseTimes{}
@@ -67,7 +67,7 @@ func (d *deadlines) probeDeadline(service, operation string) time.Duration {
 
 // callDeadline returns the longest deadline that an attempt of an operation may currently have. It returns an error if an
 // optional call must not be made now. After a missed deadline, no optional call of the operation is made while a probe is in
-// flight, or until a time as long as the missed deadline has passed.
+// flight, or before a time equal to the missed deadline has passed.
 func (d *deadlines) callDeadline(service, operation string, optional bool) (limit time.Duration, err error) {
 	d.WithLock(func() {
 		a := d.responseTimesOf(service + " " + operation)
@@ -114,7 +114,8 @@ func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration
 type optionalKey struct{}
 
 // WithOptional returns a context for calls that read an optional fact. Such a call ends after the first attempt that misses
-// its deadline, and the fact is reported as a fault. A service that does not answer then does not block a worker for long.
+// its deadline, and a fault replaces the fact. A service that does not answer therefore blocks a worker only for a short
+// time.
 func WithOptional(ctx context.Context) context.Context {
 	return context.WithValue(ctx, optionalKey{}, true)
 }
@@ -188,8 +189,8 @@ func isAnswer(err error) bool {
 }
 
 // withTimeout returns an HTTP client whose requests have a deadline. The SDK requests credentials once for all callers, and
-// without our middleware, so one request without an answer would block every call. The deadline is a second later than that
-// of a call, because the error of a call has more details.
+// without the middleware of the controller, so one request without an answer would block every call. The deadline is one
+// second longer than the deadline of a call, because the error of a call has more details.
 func withTimeout(c *http.Client, limit time.Duration) aws.HTTPClient {
 	limit += time.Second
 	if c == nil {

@@ -7,7 +7,7 @@
 // plan then holds what depends on the fact, and the finding names the missing permission.
 //
 // An attempt of a call has a deadline of 30 s, and a call of one minute. A call for an optional fact ends after a missed
-// deadline. After a missed deadline, the next attempt has twice as long, up to 2 min. Quick answers lower the deadline
-// again. An interrupted read keeps what it has read, and the next read continues from there. Fencing is checked before each
-// attempt of a mutating call, and again when the request of the attempt is sent.
+// deadline. After a missed deadline, the deadline of the next attempt is twice as long, up to 2 min. Fast answers make the
+// deadline shorter again. The results of an interrupted read are kept, and the next read continues after these results.
+// Fencing is checked before each attempt of a mutating call, and again when the request of the attempt is sent.
 package sdk

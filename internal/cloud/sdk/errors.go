@@ -155,13 +155,13 @@ func outcomeOf(err error) ratelimit.Outcome {
 	return ratelimit.Unanswered
 }
 
-// IsInterrupted reports whether an error means that a context ended, usually that of the caller.
+// IsInterrupted reports whether an error means that a context ended, usually the context of the caller.
 func IsInterrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// classByCode maps the error codes of all AWS services that the controller calls to classes. It omits codes whose meaning
-// depends on the service.
+// classByCode maps the error codes of all AWS services that the controller calls to classes. It does not contain codes whose
+// meaning depends on the service.
 var classByCode = map[string]failure.Class{
 	"Throttling":                             failure.Throttled,
 	"ThrottlingException":                    failure.Throttled,
@@ -309,8 +309,8 @@ var classByCode = map[string]failure.Class{
 }
 
 // IsUnreached reports whether the same call may succeed later: AWS did not answer, throttled the call, or answered with an
-// error of class Unknown. It is false for a setting that was not found in the instance metadata, because a retry does not
-// help, and the message names the flag to set.
+// error of class Unknown. It is false for a setting that was not found in the instance metadata, because a retry would fail
+// with the same error, and the message names the flag to set.
 func IsUnreached(err error) bool {
 	var missing *notSetError
 	if err == nil || errors.As(err, &missing) {

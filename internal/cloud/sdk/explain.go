@@ -42,7 +42,7 @@ func Explain(err error) error {
 }
 
 // CallOf returns the service ID and operation of the AWS call that failed with err, such as "EC2 DescribeVpcs"; "" if err is
-// not from a call.
+// not the error of a call.
 func CallOf(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -51,8 +51,8 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// IsUnanswered reports whether AWS did not answer a call: AWS cannot be reached, is late, or reports an internal failure. It
-// is false for a throttled or postponed call.
+// IsUnanswered reports whether AWS did not answer a call: AWS cannot be reached, did not answer within the deadline, or
+// reported an internal failure. It is false for a throttled or postponed call.
 func IsUnanswered(err error) bool {
 	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }

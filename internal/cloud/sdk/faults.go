@@ -57,8 +57,8 @@ func (e *faultError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the read, which determines the class.
 func (e *faultError) Unwrap() error { return e.err }
 
-// FaultOf returns the fault of an optional read that failed with err. It returns nil for any other error, which makes the
-// run fail.
+// FaultOf returns the fault of an optional read that failed with err. It returns nil for any other error. Such an error
+// makes the run fail.
 func FaultOf(err error) *observed.Fault {
 	var f *faultError
 	if errors.As(err, &f) {
@@ -76,7 +76,7 @@ func (c *Client) ReadShared(ctx context.Context, key string, read func() error) 
 // repeated at once.
 func (c *Client) ReadOptional(ctx context.Context, key string, read func() error) error {
 	err := c.ReadShared(ctx, key, func() error { return c.ReadOptionalPart(ctx, key, read) })
-	if err != nil && FaultOf(err) == nil { // the caller whose read is shared may not have called ReadOptional
+	if err != nil && FaultOf(err) == nil { // the shared read may have been started by a caller that did not use ReadOptional
 		return c.ReadOptionalPart(ctx, key, func() error { return err })
 	}
 	return err
@@ -128,8 +128,9 @@ func (c *Client) EarlierFailure(key string) (err error) {
 	return err
 }
 
-// unreportedTimes are, by class, how long failures of a read are not reported, because they end without a change by users:
-// AWS admits a throttled call soon, and AWS WAF may know a load balancer only minutes after its creation.
+// unreportedTimes are, by class, the times for which failures of a read are not reported, because these failures end without
+// a change by users. For example, AWS soon admits a throttled call, and AWS WAF may find a load balancer only minutes after
+// its creation.
 var unreportedTimes = map[failure.Class]time.Duration{
 	failure.Throttled: durations.CallDeadline,
 	failure.NotReady:  durations.JustCreatedAge,
@@ -246,7 +247,7 @@ func actionOf(err error) string {
 // a fault without a message, because such a read must not make the run fail. Other errors are returned unchanged.
 func AddOnFault(err error) (*observed.Fault, error) {
 	if isPostponed(err) {
-		return &observed.Fault{RetryAfter: durations.FirstRetry}, nil // the call is usually admitted by then
+		return &observed.Fault{RetryAfter: durations.FirstRetry}, nil // the rate limiter usually admits the call within this time
 	}
 	f := FaultOf(err)
 	if f == nil {

@@ -26,7 +26,7 @@ type limitedKey struct{}
 func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
-		// A call that the fence stops takes no token.
+		// The fence is checked first, so that a call that it does not permit takes no token.
 		if err := c.checkFence(operation); err != nil {
 			return out, meta, err
 		}
@@ -93,7 +93,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		s.Initialize.Add(call, middleware.After),
 		s.Build.Add(agent, middleware.After),
 		s.Finalize.Insert(attempt, "Retry", middleware.After),
-		// This is the last middleware, after the one that may wait for credentials.
+		// The fence is the last middleware, because an earlier middleware may wait for credentials.
 		s.Finalize.Add(fence, middleware.After),
 	)
 }
@@ -109,8 +109,8 @@ func (c Config) checkFence(operation string) error {
 	return nil
 }
 
-// fenceAttempt checks the fence before an attempt, and again when the body of the request is about to be sent. Connecting
-// may take long, above all while the network is down and this process cannot renew its lease.
+// fenceAttempt checks the fence before an attempt, and again when the body of the request is about to be sent. The time to
+// connect may be long, especially if the network is down and this process cannot renew its lease.
 func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	operation := awsmiddleware.GetOperationName(ctx)
 	if err := c.checkFence(operation); err != nil {

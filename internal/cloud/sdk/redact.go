@@ -54,8 +54,8 @@ func (e *redactedError) Error() string { return e.text }
 // Unwrap returns the wrapped error, whose message is not redacted.
 func (e *redactedError) Unwrap() error { return e.error }
 
-// asAPIError returns the error as a smithy.APIError with a redacted message if the wrapped error is from AWS. Otherwise
-// errors.As would find the original message.
+// asAPIError returns the error as a smithy.APIError with a redacted message if the wrapped error is from AWS. If the wrapped
+// error were returned, errors.As would find the original message.
 func (e *redactedError) asAPIError() error {
 	var api smithy.APIError
 	if !errors.As(e.error, &api) {

@@ -18,7 +18,7 @@ type sharedCall struct {
 }
 
 // do runs fn, or waits while another caller runs fn with the same key. fn must store the value in a cache, because do
-// returns only an error. If the context of the caller that runs fn ends, another caller runs it.
+// returns only an error. If the context of the caller that runs fn ends, another caller runs fn.
 func (f *sharedReads) do(ctx context.Context, key string, fn func() error) error {
 	for {
 		f.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// readHealth reads the targets of a target group with their health into the cache. To the answer of AWS it applies what this
-// process has written during the settle window.
+// readHealth reads the targets of a target group with their health into the cache. The registrations and deregistrations of
+// this process within the settle window are applied to the answer of AWS.
 func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 	key := t.key(arn)
 	api, err := t.api(ctx)

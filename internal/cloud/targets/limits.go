@@ -10,14 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// accountLimits has the rate limiter of each account. AWS limits the calls per account, whichever IAM role makes them.
+// accountLimits has the rate limiter of each account. AWS limits the calls per account, for all IAM roles together.
 type accountLimits struct {
 	ownSchedule    *ratelimit.Schedule            // for the account of the controller
 	ownAccount     string                         // ID of the account of the controller; "" until it is known
 	otherSchedules map[string]*ratelimit.Schedule // by account ID
 }
 
-// schedule returns the rate limiter for the account of a target group. It learns the account of the controller from arn.
+// schedule returns the rate limiter for the account of a target group. If no role is used, it stores the account ID in arn
+// as the account of the controller.
 func (t TargetGroups) schedule(arn string) *ratelimit.Schedule {
 	if t.account.Role != "" {
 		return t.scheduleForRole(t.account)

@@ -65,7 +65,7 @@ func (w ownWrites) dropOld(now time.Time) {
 }
 
 // applyWrite applies one write to a sorted list of targets. It may change the list, but not the targets in it, because other
-// lists contain them too.
+// lists contain the same targets.
 func applyWrite(list []*observed.Target, written *observed.Target) []*observed.Target {
 	leaving := isDeregistered(written)
 	i, known := slices.BinarySearchFunc(list, written, compareTargets)

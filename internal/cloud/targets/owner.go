@@ -20,7 +20,7 @@ func (t TargetGroups) OwnerNamespaces(ctx context.Context, arn string, read bool
 	var namespaces []string
 	found := false
 	t.inv.WithReadLock(func() {
-		// Tags of any age suffice, because the tags that name the owner do not change.
+		// Old tags can be used, because the tags that name the owner do not change.
 		if e := t.inv.TargetGroups.Get(arn); e != nil && (len(e.Seen.Tags) > 0 || !e.TagsAt.IsZero()) {
 			namespaces, found = ownerNamespacesIn(t.Client, e.Seen.Tags), e.Seen.Tags != nil
 		}

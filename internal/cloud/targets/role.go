@@ -71,7 +71,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	if err != nil {
 		class := sdk.ClassOf(err)
 		if class == failure.Invalid || class == failure.Gone {
-			class = failure.Denied // for callers, Gone and Invalid are about the target group, not about the role
+			class = failure.Denied // callers would interpret Gone and Invalid as an error about the target group, not about the role
 		}
 		err = sdk.Wrap(class, what, sdk.WithoutSecrets(err, []string{a.ExternalID.Reveal()}))
 		if isRefused(err) {

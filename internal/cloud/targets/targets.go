@@ -73,7 +73,7 @@ func (t *Targets) TargetGroupsOf(a bindings.Account) TargetGroups { return Targe
 func (t *Targets) OwnTargetGroups() TargetGroups { return TargetGroups{Targets: t} }
 
 // targetGroupKey is the key of a target group in the caches. It contains the account, so that a value that was read with one
-// role is not used for another role. Users choose all parts of a key, so no two keys may have the same text.
+// role is not used for another role. Users choose all parts of a key, so different keys must have different texts.
 type targetGroupKey struct {
 	account   bindings.Account
 	arn, name string // the target group as the caller names it, by one of them
@@ -104,7 +104,7 @@ func forTargetGroup(ctx context.Context, arn string) context.Context {
 }
 
 // ownTargetGroup returns a target group from the inventory, without a call. ok is false if the inventory does not contain
-// it, or if access is with an IAM role.
+// it, or if an IAM role is used.
 func (t TargetGroups) ownTargetGroup(arn string) (g bindings.TargetGroup, ok bool) {
 	if t.account.Role != "" || arn == "" {
 		return g, false
@@ -189,8 +189,8 @@ func (t TargetGroups) IsInUse(ctx context.Context, arn string) (bool, error) {
 	return len(out.TargetGroups) == 1 && len(out.TargetGroups[0].LoadBalancerArns) > 0, nil
 }
 
-// cacheDescription caches a description, and removes old descriptions. Users choose the names of target groups, and thereby
-// the number of entries.
+// cacheDescription caches a description, and removes old descriptions. Old descriptions are removed because users choose the
+// names of target groups, so the number of entries has no limit.
 func (t TargetGroups) cacheDescription(key targetGroupKey, d describedTargetGroup) {
 	t.WithLock(func() {
 		cache.Put(t.descriptions, key, d, func(old describedTargetGroup) bool { return !t.IsYounger(old.readAt, durations.CacheRetention) })
@@ -212,7 +212,7 @@ func (t TargetGroups) Forget(arn string) {
 	})
 }
 
-// isRefused reports whether AWS refused a call with an error that would be the same if the call were repeated at once.
+// isRefused reports whether AWS refused a call, and would refuse it again if it were repeated immediately.
 func isRefused(err error) bool {
 	switch sdk.ClassOf(err) {
 	case failure.Gone, failure.Invalid, failure.Denied:
