@@ -14,7 +14,7 @@ type Definition struct {
 	SpecFields []string
 }
 
-// DropsSpecField reports whether the API server drops a field of spec, because the schema does not have it.
+// DropsSpecField reports whether the API server drops a field of spec, because the schema does not contain the field.
 func (d Definition) DropsSpecField(field string) bool {
 	return d.SpecFields != nil && !slices.Contains(d.SpecFields, field)
 }
@@ -25,7 +25,7 @@ type DefinitionSource interface {
 }
 
 // Definition returns the CRD of a kind, or the zero value if the source cannot read CRDs. It reads the CRD from the source
-// each time, because a change of a CRD causes no event. Err returns a failure of the read.
+// each time, because a change of a CRD causes no event. If the read fails, Err returns the error.
 func (v *View) Definition(kind Kind) Definition {
 	d, ok := v.source.(DefinitionSource)
 	if !ok || v.err != nil {

@@ -70,8 +70,8 @@ func hasAnyField(raw []byte, fields [][]byte) bool {
 }
 
 // reduceManagedFields reduces the managed fields of an object to the times at which class, finalizers and status were last
-// edited. It keeps these times for Ingresses, and for other objects that have a finalizer of the controller. It removes all
-// managed fields of any other object.
+// edited. It retains these times for Ingresses, and for other objects that have a finalizer of the controller. It removes
+// the managed fields of all other objects.
 func reduceManagedFields(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
 	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
@@ -95,8 +95,8 @@ func managedFieldsOfEdits(class, finalizers, statusEditedAt time.Time) []metav1.
 	return out
 }
 
-// updateManagedFields sets the managed fields of next, as the API server does when it changes cur to next. cur is nil for a
-// new object. It does nothing for kinds without fields that select the controller.
+// updateManagedFields sets the managed fields of next, as the API server does when a write replaces cur by next. cur is nil
+// for a new object. It does nothing for kinds that have no field that selects the controller.
 func updateManagedFields(cur, next Object, now time.Time) {
 	selects, ok := controllerFields(next)
 	if !ok {

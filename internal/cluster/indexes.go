@@ -63,8 +63,8 @@ func IndexValues(index Index, obj Object) []string {
 	return gatewayValues(index, obj)
 }
 
-// finalizerValues returns the finalizers that this controller has added to an object because of a stack, sorted. It omits
-// all other finalizers.
+// finalizerValues returns the finalizers of an object that identify a stack of this controller, sorted. It omits all other
+// finalizers.
 func finalizerValues(obj Object) []string {
 	var out []string
 	for _, f := range obj.GetFinalizers() {
@@ -176,8 +176,8 @@ func readinessGateValues(o *corev1.Pod) []string {
 }
 
 // addressValues returns the values of a pod in the PodByAddress index. It returns nil for a finished pod, because another
-// pod may get its addresses. A pod in the host network has the address of its node, like all other such pods on the node, so
-// its values also have the namespace.
+// pod may get its addresses. Pods in the host network have the address of their node, so several pods can have the same
+// address. The values of these pods therefore contain the namespace.
 func addressValues(o *corev1.Pod) []string {
 	if IsPodFinished(o) {
 		return nil

@@ -130,7 +130,7 @@ func kindOrDefault[K ~string](k *K, or Kind) Kind {
 	return cmp.Or(Kind(*k), or)
 }
 
-// RouteParents returns the parentRefs of a route, and the entries of its status. It returns nil for other objects.
+// RouteParents returns the parentRefs of a route, and the parents in its status. It returns nil for other objects.
 func RouteParents(obj Object) ([]gwv1.ParentReference, []gwv1.RouteParentStatus) {
 	switch o := obj.(type) {
 	case *gwv1.HTTPRoute:

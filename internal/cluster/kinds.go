@@ -51,8 +51,8 @@ const (
 	AddonAnnotationPrefix = "gateway.k8s.aws.addon."
 )
 
-// Annotations of a GatewayClass with the versions of its configuration that were processed last, and the time.
-// aws-load-balancer-controller reads them if it takes over the GatewayClass.
+// Annotations of a GatewayClass with the last processed versions of its configuration, and the time of the processing. If
+// aws-load-balancer-controller takes over the GatewayClass, it reads these annotations.
 const (
 	ProcessedConfigAnnotation   = "elbv2.k8s.aws/last-processed-config"
 	ProcessedConfigAtAnnotation = "elbv2.k8s.aws/last-processed-config-timestamp"
@@ -117,7 +117,7 @@ const (
 	// RouteByBackend lists routes under the BackendValue of each backend.
 	RouteByBackend Index = "backend"
 	// RouteByConfiguration lists routes under the name of each ListenerRuleConfiguration that their rules name. A route can
-	// only name one of its own namespace.
+	// only name a ListenerRuleConfiguration of its own namespace.
 	RouteByConfiguration Index = "routeConfiguration"
 	// ConfigurationByDefaultTargetGroup lists LoadBalancerConfigurations under the name of their default
 	// TargetGroupConfiguration, which is in the same namespace.

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Memberships records which finalizers of stacks the objects of the root kinds (IsRootKind) have, and which they had until a
-// client removed them. For example, `kubectl replace` with a manifest without finalizers removes them, and nothing in the
-// cluster then shows that the object has a load balancer. An object has left a stack if a client other than this process
-// removed the finalizer of the stack. Memberships is safe for concurrent use.
+// Memberships records which finalizers of stacks the objects of the root kinds (IsRootKind) have, and which of these
+// finalizers another client has removed. For example, `kubectl replace` with a manifest without finalizers removes all
+// finalizers. After that, nothing in the cluster shows that the object has a load balancer. An object has left a stack if a
+// client other than this process removed the finalizer of the stack. Memberships is safe for concurrent use.
 type Memberships struct {
 	mu       sync.Mutex
 	byObject map[Ref]map[string]membership // state of each finalizer of each object
@@ -76,9 +76,10 @@ func (m *Memberships) RecordChange(old, new Object) {
 	}
 }
 
-// recordDeletion records that an object does not exist any more. An object that had its finalizer and was not being deleted
-// has not left its stack: it may be missing because the cluster was restored from a backup. If it was being deleted, another
-// client has removed its finalizer, so it has left its stack. The caller holds the lock.
+// recordDeletion records that an object does not exist any more. old is its last state. If old has the finalizer and no
+// deletion timestamp, the object has not left its stack, because it may be missing after a restore of the cluster from a
+// backup. If old has a deletion timestamp, another client must have removed the finalizer, so the object has left its stack.
+// The caller holds the lock.
 func (m *Memberships) recordDeletion(ref Ref, old Object) {
 	for f, is := range m.byObject[ref] {
 		switch {
@@ -94,8 +95,8 @@ func (m *Memberships) recordDeletion(ref Ref, old Object) {
 }
 
 // BeginClaim records that this process is about to add a finalizer to an object. It must be called before the write, because
-// events may arrive before the answer of the API server: that of the write itself, and that of another client that removes
-// the finalizer again.
+// two events may arrive before the answer of the API server: the event of the write itself, and the event of another client
+// that removes the finalizer again.
 func (m *Memberships) BeginClaim(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,7 +108,7 @@ func (m *Memberships) BeginClaim(ref Ref, finalizer string) {
 	}
 }
 
-// EndClaim records that the write after BeginClaim is over. added reports whether it added the finalizer.
+// EndClaim records that the write after BeginClaim has ended. added reports whether the write added the finalizer.
 func (m *Memberships) EndClaim(ref Ref, finalizer string, added bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,8 +133,8 @@ func (m *Memberships) BeginRelease(ref Ref, finalizer string) {
 	}
 }
 
-// EndRelease records that the write after BeginRelease is over. removed reports whether it removed the finalizer. If so, the
-// object does not count as having left the stack any more.
+// EndRelease records that the write after BeginRelease has ended. removed reports whether the write removed the finalizer.
+// In this case, the object is no longer recorded as an object that has left the stack.
 func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +147,8 @@ func (m *Memberships) EndRelease(ref Ref, finalizer string, removed bool) {
 	}
 }
 
-// ObjectsThatLeft returns the objects that have left the stack with this finalizer, sorted. They need not exist any more.
+// ObjectsThatLeft returns the objects that have left the stack with this finalizer, sorted. Some of these objects may not
+// exist any more.
 func (m *Memberships) ObjectsThatLeft(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -202,14 +204,15 @@ func (m *Memberships) Restore(text string, watched func(Ref) bool, existing []Ob
 }
 
 // Text returns the memberships as a text to be stored, and whether it may differ from the text that was stored last. The
-// text begins with the objects that have left a stack. Lines that would make it longer than maxMembershipsBytes are omitted.
+// text begins with the objects that have left a stack. Lines that would make the text longer than maxMembershipsBytes are
+// omitted.
 func (m *Memberships) Text() (text string, changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.text(), m.changed
 }
 
-// text is Text without the lock, which the caller holds.
+// text returns the text for Text. The caller holds the lock.
 func (m *Memberships) text() string {
 	var b strings.Builder
 	for _, which := range []membership{finalizerRemovedByOther, finalizerReadding, finalizerPresent, finalizerRemoving} {
@@ -272,8 +275,8 @@ func parseMemberships(text string) (out map[Ref]map[string]membership, leftOut i
 	return out, leftOut
 }
 
-// objectText returns the name of an object in the stored text: "namespace/name" for an Ingress, "Kind:namespace/name" for
-// others.
+// objectText returns the name of an object in the stored text: "namespace/name" for an Ingress, "Kind:namespace/name" for an
+// object of another kind.
 func objectText(ref Ref) string {
 	text := ref.Namespace + "/" + ref.Name
 	if ref.Kind == KindIngress {

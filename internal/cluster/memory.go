@@ -68,7 +68,8 @@ func (stoppedClock) Now() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, t
 // Since implements clock.PassiveClock.
 func (s stoppedClock) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
-// Scheme returns the scheme with the types that the store can hold. All stores share it, so it must not be changed.
+// Scheme returns the scheme with the types that the store can hold. All stores share the scheme, so callers must not change
+// it.
 func (m *Memory) Scheme() *runtime.Scheme { return m.scheme }
 
 // Get implements Source.
@@ -138,7 +139,7 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	}
 }
 
-// storeObject stores an object, or removes the stored one if obj is nil, and adds the event to pendingEvents. The caller
+// storeObject stores an object, or removes the stored object if obj is nil, and adds the event to pendingEvents. The caller
 // holds the lock.
 func (m *Memory) storeObject(ref Ref, obj Object) {
 	old, had := m.objects[ref]
@@ -187,15 +188,15 @@ func (m *Memory) deliverEvents() {
 			}
 			func() {
 				m.mu.Unlock()
-				defer m.mu.Lock() // deferred, because a test that fails in notify ends the goroutine
+				defer m.mu.Lock() // deferred, because a failing test ends the goroutine inside notify
 				w.notify(e.old, e.new)
 			}()
 		}
 	}
 }
 
-// refAndResource returns the reference of an object, and its resource as the errors of the API server name it. It returns an
-// error if the scheme does not have the type of the object.
+// refAndResource returns the reference of an object, and the name of its resource for errors of the API server. It returns
+// an error if the scheme does not have the type of the object.
 func (m *Memory) refAndResource(obj Object) (Ref, schema.GroupResource, error) {
 	gvks, _, err := m.scheme.ObjectKinds(obj)
 	if err != nil {

@@ -29,8 +29,8 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 	}
 }
 
-// queryCandidates returns the objects that a query with an index may select, sorted by namespace and name: those with the
-// value in the index, or all objects of the kind if it does not have the index. The caller holds the lock.
+// queryCandidates returns the objects that a query with an index may select, sorted by namespace and name: the objects with
+// the value in the index, or all objects of the kind if the kind does not have the index. The caller holds the lock.
 func (m *Memory) queryCandidates(q Query) []Object {
 	typ, ok := TypeOf(q.Kind)
 	if !ok || !slices.Contains(typ.Indexes, q.Index) {

@@ -23,9 +23,9 @@ const (
 	StatusPart             // the status subresource
 )
 
-// Put stores copies of objects as they are, with status, managed fields and deletion timestamp. It replaces objects with the
-// same names. It sets a new resourceVersion. If UID, generation, creation time, managed fields or the initial conditions of
-// a Gateway API object are missing, Put adds them.
+// Put stores unchanged copies of objects, including status, managed fields and deletion timestamp. It replaces stored
+// objects with the same names. It sets a new resourceVersion. If UID, generation, creation time, managed fields or the
+// initial conditions of a Gateway API object are missing, Put adds them.
 func (m *Memory) Put(objs ...Object) error {
 	for _, obj := range objs {
 		ref, _, err := m.refAndResource(obj)
@@ -71,8 +71,8 @@ func (m *Memory) Apply(obj Object) error {
 	return err
 }
 
-// Create stores a new object, and returns it as it is stored. As in the API server, its status, UID and times are ignored.
-// Create fails with AlreadyExists if an object with that name exists.
+// Create stores a new object, and returns the stored object. As in the API server, the status, UID and times of the given
+// object are ignored. Create fails with AlreadyExists if an object with that name exists.
 func (m *Memory) Create(obj Object) (Object, error) {
 	o := obj.DeepCopyObject().(Object)
 	m.mu.Lock()
@@ -118,15 +118,15 @@ func (m *Memory) fillNewObject(o Object) {
 	}
 }
 
-// Update changes a part of the stored object, and returns the object as it is stored. If obj has a resourceVersion or UID,
-// it must be that of the stored object. A write that changes nothing causes no event. An object that is being deleted is
-// removed with its last finalizer.
+// Update changes a part of the stored object, and returns the stored object. If obj has a resourceVersion or UID, it must be
+// equal to the one of the stored object. A write that changes nothing causes no event. An object that is being deleted is
+// removed when its last finalizer is removed.
 func (m *Memory) Update(obj Object, part Part) (Object, error) {
 	return m.updatePart(obj, part, func(Object) (Object, error) { return obj.DeepCopyObject().(Object), nil })
 }
 
 // Patch applies a JSON merge patch or a strategic merge patch to a part of the stored object with the kind and name of obj.
-// If the patch has a resourceVersion or UID, it must be that of the stored object.
+// If the patch has a resourceVersion or UID, it must be equal to the one of the stored object.
 func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte) (Object, error) {
 	return m.updatePart(obj, part, func(cur Object) (Object, error) {
 		before, err := json.Marshal(cur)
@@ -155,8 +155,8 @@ func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte)
 	})
 }
 
-// updatePart replaces a part of the stored object with the kind and name of obj. make returns an object that has the new
-// part; cur is the stored object.
+// updatePart replaces a part of the stored object with the kind and name of obj. make gets the stored object (cur), and
+// returns an object that has the new part.
 func (m *Memory) updatePart(obj Object, part Part, make func(cur Object) (Object, error)) (Object, error) {
 	ref, res, err := m.refAndResource(obj)
 	if err != nil {
@@ -192,9 +192,9 @@ func (m *Memory) updatePart(obj Object, part Part, make func(cur Object) (Object
 	return stored, err
 }
 
-// replaceObject stores next in place of cur, if they differ, and returns the stored object. It copies the fields that
-// clients cannot change, such as the UID, from cur. It removes an object that is being deleted and has no finalizer left.
-// The caller holds the lock.
+// replaceObject stores next in place of cur, if the two objects differ, and returns the stored object. It copies the fields
+// that clients cannot change, such as the UID, from cur. It removes an object that is being deleted and has no finalizer
+// left. The caller holds the lock.
 func (m *Memory) replaceObject(ref Ref, cur, next Object) Object {
 	next.SetUID(cur.GetUID())
 	next.SetResourceVersion(cur.GetResourceVersion())
@@ -247,7 +247,8 @@ func (m *Memory) Delete(ref Ref) error {
 	return err
 }
 
-// ReadInto copies the stored object with the kind and name of obj into obj. It returns a NotFound error if there is none.
+// ReadInto copies the stored object with the kind and name of obj into obj. It returns a NotFound error if no such object is
+// stored.
 func (m *Memory) ReadInto(obj Object) error {
 	ref, res, err := m.refAndResource(obj)
 	if err != nil {

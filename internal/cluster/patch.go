@@ -6,7 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // implement Patch.
 type Patch interface{ patch() }
 
-// ObjectStatus sets fields of the status of an object. Other fields are retained. A list is replaced as a whole.
+// ObjectStatus sets fields of the status of an object. Other fields are retained. A list in Fields replaces the whole list
+// in the status.
 type ObjectStatus struct {
 	Ref Ref
 	// Fields has the new values. It is encoded as JSON, with the field names of the status.
@@ -17,8 +18,8 @@ type ObjectStatus struct {
 type StatusEdit struct {
 	Ref Ref
 	// Edit returns the fields to set, in the form of ObjectStatus.Fields, for the current object; nil if no field changes.
-	// now is the transition time of changed conditions. Edit is called again if another client wrote meanwhile, and must not
-	// have other effects.
+	// now is the transition time of changed conditions. Edit is called again if another client has changed the object before
+	// the write, so it must not have side effects.
 	Edit func(obj Object, now metav1.Time) any
 }
 
@@ -27,10 +28,10 @@ type StatusEdit struct {
 type Annotation struct {
 	Ref        Ref
 	Key, Value string
-	// OldValue, if not empty, is the value that the annotation must have before the write. If it has another value, nothing
-	// is written.
+	// OldValue, if not empty, is the value that the annotation must have before the write. If the annotation has another
+	// value, nothing is written.
 	OldValue string
-	// TooLarge is the event that is recorded if the value is too large for the annotations of the object. Then the
+	// TooLarge is the event that is recorded if the value is too large for the annotations of the object. In this case, the
 	// annotation is removed.
 	TooLarge Event
 }
@@ -47,9 +48,9 @@ type Finalizer struct {
 type Event struct {
 	Ref     Ref
 	Warning bool
-	// Fault is set if the warning reports that something is held, refused or removed. It is not set for advice.
+	// Fault is set if the warning reports that something is held, refused or removed. Fault is not set for recommendations.
 	Fault bool
-	// Once is set for a normal event that, like a warning, is written only once while it is repeated.
+	// Once is set for a normal event that is written only once, like a warning, while each run repeats the event.
 	Once bool
 	// Source is the source component of the event. If it is empty, it depends on the kind of the object.
 	Source  string
@@ -57,8 +58,8 @@ type Event struct {
 	Message string
 }
 
-// LastingWarnings declares that the warnings in the same list of patches are all current warnings about a subject. Their
-// events are emitted again periodically, until a later list with the same subject has other warnings.
+// LastingWarnings declares that the same list of patches contains all current warnings about a subject. The events of these
+// warnings are emitted again periodically, until a later list of patches with the same subject contains other warnings.
 type LastingWarnings struct {
 	// Subject identifies the subject of the warnings, such as the ID of a stack.
 	Subject string

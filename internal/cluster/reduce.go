@@ -31,9 +31,9 @@ const (
 // controller may then fit into the object.
 const largeAnnotationBytes = 4 << 10
 
-// Reduce removes the fields of an object that the controller does not read, and returns the result. A cache thus stays
+// Reduce removes the fields of an object that the controller does not read, and returns the result. This keeps the cache
 // small, and changes of these fields cause no events. Reduce is idempotent. It may change obj. quicEnv is the name of the
-// environment variable that is retained in containers that serve QUIC; all others are removed.
+// environment variable that is retained in containers that serve QUIC. All other environment variables are removed.
 func Reduce(obj Object, quicEnv string) Object {
 	reduceManagedFields(obj)
 	switch o := obj.(type) {
@@ -80,8 +80,8 @@ func isIngressAnnotation(annotation string) bool {
 	return strings.HasPrefix(annotation, annotationPrefix)
 }
 
-// isMistypedPrefix reports whether the prefix of an annotation is similar to the expected one. Such annotations are retained,
-// because findings report them.
+// isMistypedPrefix reports whether the prefix of an annotation is similar to the expected prefix. Such annotations are
+// retained, because findings report them.
 func isMistypedPrefix(annotation, prefix string) bool {
 	has, _, _ := strings.Cut(annotation, "/")
 	return finding.NearestWord(has+"/", []string{prefix}) != ""
@@ -152,7 +152,7 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 // intern returns a copy of s that all objects with the same text share, to save memory.
 func intern[T ~string](s T) T { return unique.Make(s).Value() }
 
-// isReadinessGate reports whether the type of a readiness gate or pod condition is one that the controller sets.
+// isReadinessGate reports whether the controller sets the readiness gate or pod condition with this type.
 func isReadinessGate(t corev1.PodConditionType) bool {
 	return strings.HasPrefix(string(t), readinessGatePrefix) || strings.HasPrefix(string(t), legacyReadinessGatePrefix)
 }
@@ -183,15 +183,15 @@ func reduceNode(n *corev1.Node) *corev1.Node {
 	out.Status.Addresses = n.Status.Addresses
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			// The heartbeat time is removed: it changes every few minutes for each node.
+			// The heartbeat time is removed, because it changes every few minutes for each node.
 			out.Status.Conditions = append(out.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
 		}
 	}
 	return out
 }
 
-// reduceEndpointSlice is Reduce for an EndpointSlice. It retains the Service, and the addresses, conditions and pods of
-// endpoints.
+// reduceEndpointSlice is Reduce for an EndpointSlice. It retains the label with the Service, the ports, and the addresses,
+// conditions and pods of endpoints.
 func reduceEndpointSlice(s *discoveryv1.EndpointSlice) {
 	var labels map[string]string
 	if svc, ok := s.Labels[discoveryv1.LabelServiceName]; ok {
@@ -199,7 +199,7 @@ func reduceEndpointSlice(s *discoveryv1.EndpointSlice) {
 	}
 	s.ObjectMeta = reduceMeta(s.ObjectMeta, labels, nil)
 	all := s.Endpoints
-	s.Endpoints = make([]discoveryv1.Endpoint, len(all)) // the decoded slice has unused capacity
+	s.Endpoints = make([]discoveryv1.Endpoint, len(all)) // a new slice, because the decoded slice has unused capacity
 	for i, e := range all {
 		s.Endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: e.Conditions}
 		if t := e.TargetRef; t != nil {
@@ -209,7 +209,7 @@ func reduceEndpointSlice(s *discoveryv1.EndpointSlice) {
 }
 
 // SameContent reports whether two states of an object are equal, apart from the resourceVersion, managed fields, and
-// annotations that the controller writes and never reads. Both must be results of Reduce.
+// annotations that the controller writes and never reads. Both states must be results of Reduce.
 func SameContent(a, b Object) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -244,7 +244,7 @@ func newOfSameKind(o Object) Object {
 	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(Object)
 }
 
-// copyAnnotation copies an annotation from like to obj, or removes it from obj if like does not have it.
+// copyAnnotation copies an annotation from like to obj, or removes the annotation from obj if like does not have it.
 func copyAnnotation(obj Object, key string, like Object) {
 	all := maps.Clone(obj.GetAnnotations())
 	v, ok := like.GetAnnotations()[key]

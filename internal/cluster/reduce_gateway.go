@@ -16,8 +16,8 @@ func isRelevantGatewayAnnotation(key string) bool {
 	return key == naming.DryRunAnnotation || key == naming.AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
 }
 
-// reduceOptionalKind is Reduce for the optional kinds (Type.Optional). It reports whether the kind of obj is optional; if
-// not, it changes nothing. It removes all labels, and retains only annotations that the controller shares with users or with
+// reduceOptionalKind is Reduce for the optional kinds (Type.Optional). It returns false and changes nothing if the kind of
+// obj is not optional. It removes all labels, and retains only annotations that the controller shares with users or with
 // other controllers. It retains the status, because the controller compares the status before it writes it.
 func reduceOptionalKind(obj Object) bool {
 	kind, _ := KindOf(obj)

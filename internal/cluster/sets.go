@@ -5,8 +5,8 @@ import "iter"
 // setsByKey maps each key to a set of members. A key without members has no entry.
 type setsByKey[Q, K comparable] map[Q]set[K]
 
-// set is a set with at least one member. Most sets have one member, because for example each pod has one binding that reads
-// it. Storing the first member outside of a map saves a quarter of the memory in a large cluster.
+// set is a set with at least one member. Most sets have exactly one member. For example, usually only one binding reads a
+// pod. The first member is stored outside of the map, which saves a quarter of the memory in a large cluster.
 type set[K comparable] struct {
 	first  K
 	others map[K]struct{}
@@ -34,7 +34,7 @@ func (s setsByKey[Q, K]) remove(q Q, k K) {
 		delete(members.others, k)
 		return
 	}
-	for other := range members.others { // any member: members have no order
+	for other := range members.others { // any of the members, because a set has no order
 		delete(members.others, other)
 		members.first = other
 		s[q] = members

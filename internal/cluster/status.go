@@ -22,7 +22,8 @@ func pointerTo(obj Object, field string) any {
 	return f.Addr().Interface()
 }
 
-// copyStatus sets the status of dst to that of src, an object of the same kind. If src is nil, it clears the status.
+// copyStatus sets the status of dst to the status of src. Both objects have the same kind. If src is nil, it clears the
+// status.
 func copyStatus(dst, src Object) {
 	to := reflect.ValueOf(dst).Elem().FieldByName("Status")
 	switch {
@@ -73,7 +74,7 @@ func StatusHostname(obj Object) string {
 
 // ClearedStatus returns the fields, in the form of ObjectStatus.Fields, that remove the load balancer from the status of an
 // object. finalizer is the finalizer that is about to be removed from the object. ClearedStatus returns nil if the status
-// must be retained, because DNS records depend on it:
+// must be retained, because DNS records depend on the status:
 //
 //   - The object has another finalizer of a stack. The status then contains the load balancer of that stack.
 //   - The status is not one that this controller writes. Another controller has then taken over the object.

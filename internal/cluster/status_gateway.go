@@ -8,7 +8,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// clearedGatewayStatus returns the fields that reset the status of a Gateway to that of a new Gateway. It retains the
+// clearedGatewayStatus returns the fields that reset the status of a Gateway to the status of a new Gateway. It retains the
 // conditions that other controllers have added.
 func clearedGatewayStatus(o *gwv1.Gateway) any {
 	conditions := initialConditions(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)

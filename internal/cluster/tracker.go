@@ -33,12 +33,13 @@ func NewTracker[K comparable]() *Tracker[K] {
 	}
 }
 
-// Record replaces the reads of a consumer with those of v, the view of its last run. If v has no reads, Record removes the
-// consumer.
+// Record replaces the recorded reads of a consumer with the reads of v, the view of its last run. If v has no reads, Record
+// removes the consumer.
 func (t *Tracker[K]) Record(k K, v *View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// Most runs read the same as the last run. The index entries of repeated reads are not removed and added again.
+	// Most runs read the same objects as the run before. Index entries of such objects are retained, which is faster than to
+	// remove and add them again.
 	t.forget(k, v)
 	if len(v.refs) == 0 && len(v.queries) == 0 {
 		delete(t.recordingOrder, k)
@@ -84,9 +85,9 @@ func (t *Tracker[K]) forget(k K, v *View) {
 	delete(t.reads, k)
 }
 
-// Affected returns the consumers that a change of an object affects: those that read it by name, and those with a query that
-// selects its old or new state. old is nil for a new object, and new is nil for a deleted object. The result is in the order
-// in which the consumers were first recorded.
+// Affected returns the consumers that a change of an object affects: the consumers that read the object by name, and the
+// consumers with a query that selects its old or new state. old is nil for a new object, and new is nil for a deleted
+// object. The result is in the order in which the consumers were first recorded.
 func (t *Tracker[K]) Affected(old, new Object) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,7 +125,8 @@ type Change struct {
 	queries map[Query]bool
 }
 
-// Size returns the number of reads that the change can affect. The memory that the change needs is proportional to it.
+// Size returns the number of reads that the change can affect. The memory that the change needs is proportional to this
+// number.
 func (c *Change) Size() int { return 1 + len(c.queries) }
 
 // ChangeOf returns the Change of an object. old is nil for a new object, and new is nil for a deleted object.
@@ -148,8 +150,8 @@ func (v *View) HasRead(c *Change) bool {
 	return false
 }
 
-// eachRead calls ref with the reference to an object, and query with each query that selects it, for the old and the new
-// state of the object. Either state may be nil. It makes no list, because it is called for each event.
+// eachRead calls ref with the reference to an object, and query with each query that selects the old or the new state of the
+// object. Either state may be nil. It makes no list, because it is called for each event.
 func eachRead(old, new Object, ref func(Ref), query func(Query)) {
 	for _, obj := range []Object{old, new} {
 		if obj == nil {
@@ -161,7 +163,7 @@ func eachRead(old, new Object, ref func(Ref), query func(Query)) {
 		}
 		ref(RefOf(obj))
 		typ, _ := TypeOf(kind)
-		both := func(q Query) { // in all namespaces, and in that of the object
+		both := func(q Query) { // query in all namespaces, and in the namespace of the object
 			query(q)
 			if q.Namespace = obj.GetNamespace(); q.Namespace != "" {
 				query(q)

@@ -101,14 +101,14 @@ var (
 	}
 )
 
-// Optional reports whether the CRD of the kind need not be installed. The kinds of the Gateway API and GlobalAccelerator are
-// optional.
+// Optional reports whether the controller also works if the CRD of the kind is not installed. The kinds of the Gateway API
+// and GlobalAccelerator are optional.
 func (t Type) Optional() bool {
 	return slices.Contains([]string{gwV1.Group, gwconfig.GroupVersion.Group, aga.GroupVersion.Group}, t.GVK.Group)
 }
 
-// IsRootKind reports whether objects of a kind are root objects: those for which the controller creates load balancers or
-// accelerators. A root object has a finalizer for each of its stacks.
+// IsRootKind reports whether objects of a kind are root objects, which are the objects for which the controller creates load
+// balancers or accelerators. A root object has a finalizer for each of its stacks.
 func IsRootKind(k Kind) bool {
 	typ, _ := TypeOf(k)
 	return slices.Contains(typ.Indexes, ByFinalizer)
@@ -140,7 +140,7 @@ func KindOf(obj Object) (Kind, bool) {
 	return k, ok
 }
 
-// RefOf returns the reference of an object. Its Kind is empty if the controller does not read objects of the kind.
+// RefOf returns the reference of an object. Its Kind is empty if the controller does not read objects of its kind.
 func RefOf(obj Object) Ref {
 	k, _ := KindOf(obj)
 	return Ref{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()}

@@ -42,7 +42,7 @@ type Source interface {
 	List(q Query) ([]Object, error)
 }
 
-// InstalledChecker is an optional interface of a Source whose kinds need not all be installed in the cluster. A kind that is
+// InstalledChecker is an optional interface of a Source with kinds that may not be installed in the cluster. A kind that is
 // not installed has no objects.
 type InstalledChecker interface {
 	// Installed reports whether a kind is installed and read.
@@ -69,8 +69,8 @@ type LookupSource interface {
 	CacheOnly() Source
 }
 
-// StaleError reports that an object that a view has read from a cache has changed in the API server. The cache will have the
-// new state soon.
+// StaleError reports that an object that a view has read from a cache has changed in the API server. The cache is expected
+// to receive the new state soon.
 type StaleError struct{ Ref Ref }
 
 // Error implements error.
@@ -79,8 +79,8 @@ func (s StaleError) Error() string { return s.Ref.String() + " has changed since
 // RetryAfter returns how long to wait for the new state. The event of the new state may trigger a run earlier.
 func (s StaleError) RetryAfter() time.Duration { return time.Second }
 
-// View reads from a Source, and subscribes to each object and query that it reads, also if they return nothing. An event
-// that changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading. The views that
+// View reads from a Source, and subscribes to each object and query that it reads, even if the read returns no object. An
+// event that changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading. The views that
 // Unsubscribed and CacheOnly return read without subscribing. After the first error of the source, all reads return nothing.
 // Callers check Err after the last read.
 type View struct {
@@ -116,7 +116,7 @@ func (v *View) CacheOnly() *View {
 	return out
 }
 
-// Subscribe subscribes to an object, whether it exists or not, without reading it.
+// Subscribe subscribes to an object, without reading the object. The object need not exist.
 func (v *View) Subscribe(kind Kind, namespace, name string) {
 	if v.refs != nil {
 		v.refs[Ref{Kind: kind, Namespace: namespace, Name: name}] = struct{}{}
@@ -130,8 +130,8 @@ func (v *View) SubscribeList(q Query) {
 	}
 }
 
-// Installed reports whether a kind is served by the API server and read by this process. When that changes, there are events
-// for all objects of the kind, and for all Gateways and GatewayClasses.
+// Installed reports whether a kind is served by the API server and read by this process. When the result changes, the source
+// sends events for all objects of the kind, and for all Gateways and GatewayClasses.
 func (v *View) Installed(kind Kind) bool { return isInstalled(v.source, kind) }
 
 // isInstalled reports whether a source reads a kind. It returns true if the source is not an InstalledChecker.
@@ -215,8 +215,8 @@ func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, nam
 }
 
 // Confirm sets the error of the view if one of the objects has changed in the API server. It must be called for the objects
-// that reference a missing object, before the missing object is reported. Each kind has its own watch, so the deletion of an
-// object may arrive before an earlier edit that removed the reference to it.
+// that reference a missing object, before the missing object is reported. Each kind has its own watch. Therefore the event
+// of a deletion may arrive before the event of an earlier edit that removed the reference to the deleted object.
 func (v *View) Confirm(objs ...Object) {
 	source, ok := v.source.(Confirmer)
 	if !ok {
@@ -272,8 +272,8 @@ func convertSelected[T Object](v *View, q Query, objs []Object) []T {
 	return out
 }
 
-// LastListCache caches the last result of a query. As long as the source returns the same list, its objects are not
-// converted again. It is safe for concurrent use.
+// LastListCache caches the last result of a query. While the source returns the same list, the objects of the list are not
+// converted again. LastListCache is safe for concurrent use.
 type LastListCache[T Object] struct {
 	last atomic.Pointer[convertedList[T]]
 }

@@ -39,7 +39,7 @@ var strictDecoder = sync.OnceValues(func() (runtime.Decoder, error) {
 
 // LoadYAML reads the objects of a YAML or JSON stream, which may have several documents and lists of objects. Unknown and
 // repeated fields are errors, except in kinds that are skipped. Namespaced objects without a namespace get the namespace
-// "default". LoadYAML sets those defaults of the API server that the controller depends on.
+// "default". LoadYAML sets the API server defaults on which the controller depends.
 func LoadYAML(data []byte) (LoadedObjects, error) {
 	decode, err := strictDecoder()
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *LoadedObjects) addDocument(decode runtime.Decoder, doc []byte) error {
 	return nil
 }
 
-// fillDefaults sets those defaults of the API server that the controller depends on.
+// fillDefaults sets the API server defaults on which the controller depends.
 func fillDefaults(obj Object) {
 	switch o := obj.(type) {
 	case *corev1.Service:

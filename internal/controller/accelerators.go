@@ -7,14 +7,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// servesAccelerators reports whether GlobalAccelerators are served if their CRD is installed: the feature gate is on, and
-// AWS Global Accelerator exists in the partition of the region.
+// servesAccelerators reports whether the controller serves GlobalAccelerators when their CRD is installed. This is the case
+// if the feature gate is on, and AWS Global Accelerator exists in the partition of the region.
 func servesAccelerators(c config.Config) bool {
 	return c.Gates.IsEnabled(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
 
-// enqueueOrphanAccelerators calls enqueue for each accelerator among the orphans. No event enqueues them after a start,
-// because they have no object. They need a run, because the owner of an endpoint may have withdrawn its consent.
+// enqueueOrphanAccelerators calls enqueue for each accelerator among the orphans. After a start, no event enqueues these
+// stacks, because they have no object. They need a run, because the owner of an endpoint may no longer permit the use of the
+// endpoint.
 func enqueueOrphanAccelerators(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
 		if o.ID.Kind.HasAccelerator() {

@@ -19,8 +19,8 @@ type TextStore interface {
 	Write(ctx context.Context, text string) error
 }
 
-// Checkpoints stores the checkpoints of stacks (checkpoint.Registry) for the next process. Without them, the next process
-// compares all stacks with AWS at the start. A failed write may also delay such a comparison. Therefore Checkpoints logs the
+// Checkpoints stores the checkpoints of stacks (checkpoint.Registry) for the next process. Without checkpoints, the next
+// process compares all stacks with AWS at the start. Runs may also wait for a failed write. Therefore Checkpoints logs the
 // first of several failures in a row, and repeats a failed write with a back-off.
 type Checkpoints struct {
 	Registry *checkpoint.Registry
@@ -31,7 +31,7 @@ type Checkpoints struct {
 	// ActiveRuns is the number of current runs of stacks. If nil, Start does not wait for runs when ctx ends.
 	ActiveRuns *atomic.Int32
 
-	// lastWriteFailed reports whether the last write failed. It needs no lock, because writes never overlap.
+	// lastWriteFailed reports whether the last write failed. The field needs no lock, because writes never overlap.
 	lastWriteFailed bool
 	limiter         writeLimiter
 	// retryTimer requests another write when retryDelay is over after a failed write.
@@ -40,7 +40,7 @@ type Checkpoints struct {
 }
 
 // Load reads the stored checkpoints into Registry. It must be called after this process has become the leader, because the
-// previous leader writes until then, and before the first stack is reconciled.
+// previous leader writes checkpoints until that time. It must also be called before the first stack is reconciled.
 func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
@@ -87,8 +87,9 @@ func (c *Checkpoints) save(ctx context.Context) error {
 	})
 }
 
-// Start saves the checkpoints periodically, and as soon as possible when a run is about to change a stack in AWS. When ctx
-// ends, it saves them until the last run is over. It implements manager.Runnable and runs while this process leads.
+// Start saves the checkpoints periodically, and as soon as possible when a run is about to change a stack in AWS. After ctx
+// has ended, it continues until the last run is over. It implements manager.Runnable and runs while this process is the
+// leader.
 func (c *Checkpoints) Start(ctx context.Context) error {
 	err := saveUntil(ctx, c.Save, c.Registry.WriteRequests(), &c.limiter)
 	c.saveForLastRuns(context.WithoutCancel(ctx))
@@ -96,7 +97,8 @@ func (c *Checkpoints) Start(ctx context.Context) error {
 }
 
 // saveForLastRuns saves the checkpoints whenever a run requests a write after the process has begun to stop. It returns when
-// the last run has ended, or after durations.StopGrace, when runs are cancelled. The manager then releases the lease.
+// the last run has ended, or after durations.StopGrace, after which runs are cancelled. When it has returned, the manager
+// releases the lease.
 func (c *Checkpoints) saveForLastRuns(ctx context.Context) {
 	if c.ActiveRuns == nil {
 		return

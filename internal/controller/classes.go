@@ -43,8 +43,8 @@ type classReconciler struct {
 	statusCleared map[cluster.Ref]time.Time
 }
 
-// ClassController returns the controller of GatewayClasses and of the configurations of Gateways. clock provides the times in
-// their conditions. versions are the versions of the installed Gateway API CRDs.
+// ClassController returns the controller of GatewayClasses and of the configurations of Gateways. clock provides the
+// transition times of conditions. versions are the versions of the installed Gateway API CRDs.
 func ClassController(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Controller[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
 	return queue.Controller[cluster.Ref]{
@@ -121,7 +121,7 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 		return queue.NextRun{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
-		s.triggers.Forget(ref) // if the status of a route still names a deleted ListenerSet, the route enqueues it again
+		s.triggers.Forget(ref) // the ListenerSet is enqueued again by a route whose status still names it
 	} else {
 		s.triggers.RecordReads(ref, v)
 	}
@@ -152,8 +152,8 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 }
 
 // withoutRepeatedClear returns patches without the patch that clears the status of a ListenerSet, if the status was cleared
-// less than durations.LongInterval ago. It also returns the time until the omitted patch may be written, or 0 if it has
-// omitted none. Without the limit, another controller that restores the status would cause endless writes.
+// less than durations.LongInterval ago. It also returns the time until the omitted patch may be written, or 0 if no patch
+// was omitted. Without this limit, another controller that restores the status would cause endless writes.
 func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
 	if ref.Kind != cluster.KindListenerSet {
 		return patches, 0

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// clusterNameCheck is an engine.Cloud that compares the cluster name with the tags of the first subnets that a run reads. It
-// makes no additional calls. With a wrong cluster name the controller would not find its resources, and would create them
-// again.
+// clusterNameCheck is an engine.Cloud that compares the cluster name with the tags of the first subnets that a run reads.
+// The check makes no additional calls. With a wrong cluster name, the controller would not find its existing resources, and
+// would create new ones.
 type clusterNameCheck struct {
 	engine.Cloud
 	clusterName string

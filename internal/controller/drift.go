@@ -18,8 +18,8 @@ type DriftReader interface {
 	SetDriftNotifier(changes drift.Notifier)
 }
 
-// DriftWatch returns the watch that reads load balancers, targets and rules in AWS again on a rolling schedule. It uses only
-// a small part of the call rate that AWS admits.
+// DriftWatch returns the watch that reads load balancers, targets and rules in AWS again one resource after another. The
+// watch uses only a small part of the calls that AWS admits.
 func DriftWatch(aws DriftReader, r *bindings.Reconciler, log logr.Logger) *drift.Watch {
 	return &drift.Watch{AWS: aws, OtherSources: []drift.Source{bindingChecks{r}}, Log: log}
 }
@@ -42,7 +42,7 @@ func (c bindingChecks) Checks() []drift.Check {
 }
 
 // ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted. It ignores a stack that this process has
-// not compared with AWS yet, because the difference may be older than the last change of the stack.
+// not compared with AWS yet, because a difference from AWS may be a change that a previous process did not finish.
 func (s *stackReconciler) ChangedOutside(id model.StackID) {
 	if s.engine.IsConverged(id) {
 		s.enqueuer.Enqueue(id)

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// findings is the collector of fulcrum_findings. It has the current findings of all stacks and bindings. The next run of an
-// item replaces the findings of the item. A finding that several items have, such as an error of a Service that two stacks
-// use, counts once.
+// findings is the collector of fulcrum_findings. It has the current findings of all stacks and bindings. Each run of an item
+// replaces the findings of this item. A finding that several items have is counted once, for example an error in a Service
+// that two stacks use.
 type findings struct {
 	mu     sync.Mutex
 	byItem map[any]finding.List // by model.StackID or bindings.Key
@@ -26,13 +26,13 @@ var findingsDesc = prometheus.NewDesc("fulcrum_findings",
 // maxSeries is the maximum number of series that name an object, because tenants can create any number of faulty objects.
 const maxSeries = 200
 
-// otherSeriesName is the value of the labels namespace and name in the series that count the findings without a series of
-// their object. No object can have this name.
+// otherSeriesName is the value of the labels namespace and name in the series that count all findings whose object has no
+// series of its own. No object can have this name.
 const otherSeriesName = "_other"
 
 func newFindings() *findings { return &findings{byItem: map[any]finding.List{}} }
 
-// set replaces the findings of an item. Without findings it removes the item.
+// set replaces the findings of an item. If found is empty, it removes the item.
 func (f *findings) set(item any, found finding.List) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,9 +75,9 @@ func (l findingLabels) compare(o findingLabels) int {
 	return cmp.Or(cmp.Compare(l.severity, o.severity), l.object.Compare(o.object), cmp.Compare(l.reason, o.reason))
 }
 
-// limitSeries returns at most limit of the series unchanged, and adds up the others under otherSeriesName. The namespaces
-// take turns, and errors come first, so that a namespace with many faulty objects does not hide the findings of others. It
-// may change counts.
+// limitSeries returns at most limit series unchanged, and the sums of all other series under otherSeriesName. It selects
+// series of errors first, and one series of each namespace in turn, so that a namespace with many faulty objects does not
+// hide the findings of other namespaces. It may change counts.
 func limitSeries(counts map[findingLabels]int, limit int) map[findingLabels]int {
 	if len(counts) <= limit {
 		return counts

@@ -86,7 +86,7 @@ var (
 	acceleratorFeature = gatewayFeature{config.GlobalAcceleratorController, []cluster.Kind{cluster.KindGlobalAccelerator}}
 )
 
-// optionalKinds returns all kinds that need not be installed.
+// optionalKinds returns all kinds whose CRDs may be missing in the cluster.
 func optionalKinds() []cluster.Kind {
 	var out []cluster.Kind
 	for _, t := range cluster.Types() {
@@ -107,9 +107,9 @@ func servesGateways(g config.Gates) bool {
 	return g.IsEnabled(config.ALBGatewayAPI) || g.IsEnabled(config.NLBGatewayAPI)
 }
 
-// acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. It includes Gateway only if
-// Gateways are not served. If they are served, wantedGatewayKinds adds Gateway together with GatewayClass: a Gateway that is
-// read without its GatewayClass would count as an orphan.
+// acceleratorKinds returns the kinds that GlobalAccelerators need, and the kinds that they use if installed. It includes
+// Gateway only if Gateways are not served. If Gateways are served, wantedGatewayKinds adds Gateway together with
+// GatewayClass, because a Gateway that is read without its GatewayClass would be treated as an orphan.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
 	out := append([]cluster.Kind{cluster.KindReferenceGrant}, acceleratorFeature.kinds...)
 	if !servesGateways(g) {
@@ -131,7 +131,7 @@ func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 	return slices.Compact(out)
 }
 
-// wantedGatewayKinds returns the kinds of the Gateway API that the feature gates enable, perhaps with duplicates.
+// wantedGatewayKinds returns the kinds of the Gateway API that the feature gates enable, possibly with duplicates.
 func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	out := []cluster.Kind{cluster.KindReferenceGrant}
 	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature} {
@@ -158,8 +158,8 @@ func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation)
 	return slices.Compact(out), err
 }
 
-// usableGatewayKinds is usableKinds for the kinds of the Gateway API. A feature is off if one of its kinds is not installed.
-// ListenerSets are read only if ALB Gateways or NLB Gateways are served.
+// usableGatewayKinds is usableKinds for the kinds of the Gateway API. A feature is not served if one of its kinds is not
+// installed. ListenerSets are read only if ALB Gateways or NLB Gateways are served.
 func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var errs []error
@@ -268,7 +268,8 @@ func (w *kindsWatch) stopUnservedKinds(ctx context.Context, wanted []cluster.Kin
 	return err
 }
 
-// run waits for synced, and then calls updateKinds until ctx ends: often until all kinds are read, and rarely after that.
+// run waits for synced, and then calls updateKinds periodically until ctx ends. The interval is short until all wanted kinds
+// are read, and long after that.
 func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
@@ -293,7 +294,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	}
 }
 
-// logFeatures logs which features are served and which are not, if this has changed.
+// logFeatures logs which features are served and which are not, if the list has changed.
 func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) {
 	var on, off []string
 	for _, f := range []gatewayFeature{albGatewayFeature, nlbGatewayFeature, listenerSetFeature, acceleratorFeature} {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// serviceAccount returns the service account of this process as namespace:name, from the token in cfg. It returns "" if
-// there is none. The result is only used in messages, so the token is not verified.
+// serviceAccount returns the service account of this process as namespace:name, from the token in cfg. It returns "" if the
+// token names no service account. The result is only used in messages, so the token is not verified.
 func serviceAccount(cfg *rest.Config) string {
 	token := cfg.BearerToken
 	if cfg.BearerTokenFile != "" {

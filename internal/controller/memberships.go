@@ -15,8 +15,8 @@ import (
 )
 
 // Memberships stores, for the next process, the stacks to which each object belongs or has belonged. The stack of an object
-// is stored before resources are created for the object. Otherwise, if the object lost its finalizer while no process runs,
-// its stack would become an orphan.
+// is stored before resources are created for the object. Without the stored stack, the resources would become orphans if a
+// client removed the finalizer of the object while no controller is running.
 type Memberships struct {
 	Members *cluster.Memberships
 	Store   TextStore
@@ -26,7 +26,7 @@ type Memberships struct {
 
 	mu              sync.Mutex
 	roots           RootObjects // nil before Load
-	loaded          bool        // whether the stored text was read; before, it is never overwritten
+	loaded          bool        // whether the stored text was read; an unread text is never overwritten
 	lastReadFailed  bool
 	lastWriteFailed bool
 	// limiter limits the writes of Persist.
@@ -38,13 +38,14 @@ type RootObjects interface {
 	List() ([]cluster.Object, error)
 	// IsWatched reports whether this process watches an object.
 	IsWatched(ref cluster.Ref) bool
-	// EnqueueDeparted enqueues the stacks that objects have left. The objects need not exist any more.
+	// EnqueueDeparted enqueues the stacks that objects have left. Some of the objects may not exist any more.
 	EnqueueDeparted(refs []cluster.Ref)
 }
 
 // Load loads the memberships that the previous process has stored, and compares them with the objects that exist. It returns
-// the objects that have left a stack and do not exist any more. If it fails, Start repeats it and enqueues the stacks that
-// objects have left. Nothing is stored until then, because the stored text may be the only record of a stack.
+// the objects that have left a stack and do not exist any more. If Load fails, Start repeats the load and enqueues the
+// stacks that objects have left. Nothing is stored before the load succeeds, because the stored text may be the only record
+// of a stack.
 func (m *Memberships) Load(ctx context.Context, roots RootObjects) []cluster.Ref {
 	m.mu.Lock()
 	m.roots = roots
@@ -60,7 +61,7 @@ func (m *Memberships) load(ctx context.Context) (gone []cluster.Ref, existing []
 	text, err := m.Store.Read(ctx)
 	if errors.Is(err, kube.ErrOtherFormat) {
 		m.Log.Info("ignored memberships of another version", "err", err.Error(), "effect", "finalizers that were removed while no controller ran are not detected")
-		err = nil // a write keeps what the other version has stored
+		err = nil // not an error: a write keeps what the other version has stored
 	}
 	if err == nil {
 		existing, err = m.roots.List()
@@ -80,8 +81,8 @@ func (m *Memberships) load(ctx context.Context) (gone []cluster.Ref, existing []
 	return gone, existing
 }
 
-// Persist stores urgent changes (cluster.Memberships.HasUrgentChange). A run calls it and waits for the result. If the stored
-// memberships were not read, or if a write fails, Persist returns. Start then repeats the read or the write.
+// Persist stores urgent changes (cluster.Memberships.HasUrgentChange). A run calls Persist and waits until it returns. If
+// the stored memberships were not read, or if a write fails, Persist returns. Start then repeats the read or the write.
 func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.AnswerTimeout)
 	defer cancel()
@@ -105,13 +106,13 @@ func (m *Memberships) tryPersist(ctx context.Context) (wait time.Duration) {
 	return wait
 }
 
-// Save stores the memberships if they have changed. If Load has failed, Save first repeats it.
+// Save stores the memberships if they have changed. If Load has failed, Save first repeats the load.
 func (m *Memberships) Save(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.roots != nil && !m.loaded {
 		departed, existing := m.load(ctx)
-		for _, obj := range existing { // no event reports that one of them has left a stack
+		for _, obj := range existing { // no later event reports that one of these objects has left a stack
 			departed = append(departed, cluster.RefOf(obj))
 		}
 		m.roots.EnqueueDeparted(departed)

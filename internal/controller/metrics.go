@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Metrics are the metrics of this process, besides those of controller-runtime. Names and labels are part of the
-// compatibility contract.
+// Metrics are the metrics of this process, in addition to the metrics of controller-runtime. Names and labels are part of
+// the compatibility contract.
 type Metrics struct {
 	calls, requests              *prometheus.CounterVec
 	callTime, requestTime        *prometheus.HistogramVec
@@ -24,7 +24,7 @@ type Metrics struct {
 	errors, missingServerIDs     *prometheus.CounterVec
 	drift, steps, callsByCause   *prometheus.CounterVec
 	queueTime, registrationTime  *prometheus.HistogramVec
-	orphans                      *prometheus.GaugeVec // without a value until the first search
+	orphans                      *prometheus.GaugeVec // no value before the first search for orphans
 	topConsumers                 *topConsumers
 	findings                     *findings
 	rateLimits                   rateLimits
@@ -105,7 +105,7 @@ var throttleCodes = map[string]bool{
 	"SlowDown": true, "PriorRequestNotComplete": true, "EC2ThrottledException": true,
 }
 
-// CountCall counts a call. A call with status "0", which has no answer, counts only in fulcrum_aws_calls_total.
+// CountCall counts a call. A call without an answer (status "0") is counted only in fulcrum_aws_calls_total.
 func (m *Metrics) CountCall(c Call) {
 	result := c.result()
 	m.callsByCause.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
@@ -215,8 +215,8 @@ func (m *Metrics) recordPhase(controller, phase string, took time.Duration) {
 	m.stageTime.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
 }
 
-// stageOf returns the value of the label reconcile_stage for a phase of a run: that of existing dashboards, or else the name
-// of the phase.
+// stageOf returns the value of the label reconcile_stage for a phase of a run: the value that existing dashboards use, or
+// the name of the phase if they use none.
 func stageOf(controller, phase string) string {
 	if s, ok := stageLabels[controller][phase]; ok {
 		return s

@@ -29,8 +29,9 @@ type OwnedLister interface {
 	Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error)
 }
 
-// FindOrphans returns the stacks with AWS resources that no object of the cluster owns, sorted. If only is not empty, it is
-// the only namespace that is watched. IngressGroups are then omitted, because they may have members in other namespaces.
+// FindOrphans returns the stacks with AWS resources that no object of the cluster owns, sorted. If only is not empty, this
+// is the only namespace that is watched. IngressGroups are omitted in this case, because they may have members in other
+// namespaces.
 func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View, frontends engine.Frontends, only string) ([]Orphan, error) {
 	var out []Orphan
 	for kind, f := range frontends {
@@ -44,7 +45,7 @@ func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View
 		if err != nil {
 			return nil, fmt.Errorf("list resources of the cluster: %w", err)
 		}
-		v := view().Unsubscribed() // read after the list, so that the object of each listed resource exists
+		v := view().Unsubscribed() // read after the list of resources, so that the view has the objects for which these resources were created
 		for id, resources := range owned {
 			if only != "" && id.Namespace != only {
 				continue

@@ -20,7 +20,7 @@ import (
 
 // addPersistence adds runnables to the manager that store checkpoints and memberships while this process leads, and sets
 // line.Preparer to load them. It also sets cl.Store and line.ActiveRuns. It does nothing if no namespace for the Secrets is
-// known, as in a process outside of a cluster without leader election.
+// known, for example outside of a cluster without leader election.
 func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, registry *checkpoint.Registry,
 	fence engine.Fence, roots []cluster.Kind, line *queue.Controller[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// Probes answers liveness and readiness probes from the start of the process, before AWS and the API server are reached.
-// Otherwise the kubelet would restart a process that takes a long time to start.
+// Probes answers liveness and readiness probes from the start of the process, before AWS and the API server have answered.
+// Without these answers, the kubelet would restart a process that takes a long time to start.
 type Probes struct {
 	readinessChecks atomic.Pointer[map[string]healthz.Checker]
 	// LogLevel, if not nil, serves the path /log-level, at which clients on the same host read and change the log level.

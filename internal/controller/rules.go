@@ -14,8 +14,8 @@ import (
 // syncRulesPeriodically calls sync, which compares the security group rules of nodes and pods with AWS, after the start and
 // then once an hour. After a failure it calls sync again with back-off. The first comparison removes rules whose last
 // binding was deleted while no process ran. Later comparisons remove rules that AWS did not list before, or that an external
-// actor has added again. Such a rule prevents the deletion of the shared security group, and after the deletion of its
-// bindings no run of a binding removes it. syncRulesPeriodically waits until the cache is complete, because bindings that
+// actor has added again. Such a rule prevents the deletion of the shared security group. After the deletion of its bindings,
+// no run of a binding would remove the rule. syncRulesPeriodically waits until the cache is complete, because bindings that
 // need rules are missing in an incomplete cache.
 func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
@@ -38,8 +38,8 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 	}
 }
 
-// afterStartup returns a function that waits for the cache and then for the settle window. After a start, changed items are
-// reconciled first, and surplus rules are harmless until then.
+// afterStartup returns a function that waits for the cache and then for the settle window. The delay lets changed items run
+// first after a start. Rules that are no longer needed cause no problem in this time.
 func afterStartup(synced func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := synced(ctx); err != nil {

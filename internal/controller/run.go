@@ -67,10 +67,10 @@ var watchedKinds = []cluster.Kind{
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding,
 }
 
-// Run runs the controller. It returns when ctx ends and everything has stopped, or with the error that stopped the
-// controller. The process must end after that.
+// Run runs the controller. It returns after ctx has ended and all goroutines of the manager have stopped, or with the error
+// that stopped the controller. The process must exit after Run returns.
 func Run(ctx context.Context, s Setup) error {
-	// No limit on the client side: API Priority and Fairness of the API server limits requests.
+	// The client has no rate limit, because API Priority and Fairness of the API server limits its requests.
 	s.REST.QPS = -1
 	s.Config.Kubernetes.ServiceAccount = serviceAccount(s.REST)
 	probes := &Probes{LogLevel: s.LogLevel}
@@ -205,7 +205,7 @@ func Run(ctx context.Context, s Setup) error {
 	return mgr.Start(ctx)
 }
 
-// connections has the connections to AWS and the API server, both for a controller and for shadow mode.
+// connections has the connections to AWS and the API server, for the normal mode and for shadow mode.
 type connections struct {
 	aws     AWS
 	mgr     manager.Manager
@@ -235,8 +235,8 @@ func connect(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease
 	return c, nil
 }
 
-// newManager returns the manager, which starts and stops all parts of the process: servers first, then caches, then, once
-// this process leads, controllers. It releases the lease after the controllers have stopped.
+// newManager returns the manager, which starts and stops all parts of the process: first servers, then caches, and, when
+// this process has become the leader, controllers. It releases the lease after the controllers have stopped.
 func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 	scheme, err := cluster.NewScheme()
 	if err != nil {
@@ -251,7 +251,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 		Scheme: scheme, Logger: s.Log,
 		Cache:                  kube.CacheOptions(scheme, k.WatchNamespace, k.SyncPeriod, c.Targets.QUICVariable),
 		Metrics:                metricsserver.Options{BindAddress: c.Serving.Metrics},
-		HealthProbeBindAddress: "0", // Probes serves them before the manager exists
+		HealthProbeBindAddress: "0", // no probes of the manager: Probes serves probes before the manager exists
 		LeaseDuration:          &leaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
 		LeaderElectionReleaseOnCancel: true,
 	}

@@ -24,7 +24,7 @@ import (
 // ErrShadowWrite is the error of any attempt to write to Kubernetes or AWS in shadow mode.
 var ErrShadowWrite = errors.New("shadow mode writes nothing")
 
-// ShadowFence is the fence in shadow mode. Shadow mode makes no writes; the fence is a second safeguard.
+// ShadowFence is the fence in shadow mode. Shadow mode makes no writes. The fence additionally prevents a write by mistake.
 var ShadowFence = engine.ReadOnly{Err: ErrShadowWrite}
 
 // Shadow implements shadow mode: it makes the plans that the controller would carry out, and stores their steps for metrics
@@ -49,7 +49,7 @@ const (
 )
 
 // NewShadow returns a Shadow that plans with the settings sc and bc of a controller, and the work queues that plan its
-// stacks and bindings. It uses ShadowFence instead of their fences.
+// stacks and bindings. It replaces the fences in sc and bc by ShadowFence.
 func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue.Controller[model.StackID], queue.Controller[bindings.Key]) {
 	s := &Shadow{metrics: m, items: map[shadowKey]ShadowItem{}}
 	m.shadow.Store(s)
@@ -167,7 +167,7 @@ const maxErrorText = 500
 // object.
 func (s *Shadow) recordFailure(ctx context.Context, key shadowKey, err error) error {
 	if errors.As(err, new(cluster.StaleError)) {
-		return err // the plan is made again when the change has arrived
+		return err // the plan is made again when the cache has received the change
 	}
 	s.recordPlan(ctx, key, ShadowItem{Failed: finding.Truncate(finding.Printable(err.Error()), maxErrorText)})
 	return err
@@ -195,7 +195,7 @@ func (s *Shadow) forget(key shadowKey) {
 	}
 }
 
-// shadowMetrics collects the metrics of shadow mode. It collects none if no Shadow is set.
+// shadowMetrics collects the metrics of shadow mode. It collects no metrics if no Shadow is set.
 type shadowMetrics struct{ atomic.Pointer[Shadow] }
 
 var (

@@ -32,10 +32,11 @@ type ShadowReport struct {
 	// Written is the time at which the report was made.
 	Written time.Time `json:"written"`
 	Cluster string    `json:"cluster"`
-	// Items counts the planned items, and Steps the steps that would be carried out, by kind.
+	// Items has the numbers of planned items, and Steps the numbers of steps that would be carried out, by kind.
 	Items []ShadowItemCount `json:"items"`
 	Steps []ShadowStepCount `json:"steps"`
-	// Changes are the items whose plan has steps or could not be made; Omitted is the number of those beyond the first 200.
+	// Changes are the items whose plan has steps or could not be made; Omitted is the number of such items beyond the first
+	// 200.
 	Changes []ShadowItem `json:"changes"`
 	Omitted int          `json:"omitted"`
 }
@@ -63,7 +64,7 @@ type ShadowItem struct {
 	Findings int    `json:"findings"`
 	// Failed is the error if no plan could be made.
 	Failed string `json:"failed,omitempty"`
-	// Count is the number of steps, of which Steps are the first 20.
+	// Count is the number of all steps. Steps has the first 20 steps.
 	Count int          `json:"count"`
 	Steps []ShadowStep `json:"steps"`
 
@@ -115,7 +116,7 @@ func (i ShadowItem) equal(o ShadowItem) bool {
 		})
 }
 
-// planState returns the value of ShadowItemCount.Plan for the item.
+// planState returns none, changes or failed, the value of ShadowItemCount.Plan for the item.
 func (i ShadowItem) planState() string {
 	switch {
 	case i.Failed != "":

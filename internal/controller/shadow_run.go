@@ -14,7 +14,7 @@ import (
 )
 
 // runShadow runs the process in shadow mode: it reads and plans, while another controller manages the load balancers of the
-// cluster. It acquires no lease, and has neither webhooks nor checkpoints. It returns when ctx ends, or with an error.
+// cluster. It acquires no lease, and uses neither webhooks nor checkpoints. It returns when ctx ends, or with an error.
 func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) error {
 	c, err := connect(ctx, s, ShadowFence, nil, probes, metrics)
 	if err != nil {
@@ -59,14 +59,14 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	return mgr.Start(ctx)
 }
 
-// PlanRulesPeriodically waits for synced. Then it plans the security group rules of nodes and pods every
+// PlanRulesPeriodically waits for synced. After that it plans the security group rules of nodes and pods every
 // durations.LongInterval, until ctx ends.
 func (s *Shadow) PlanRulesPeriodically(ctx context.Context, synced func(context.Context) error) error {
 	if synced(ctx) != nil {
 		return nil // the process is stopping
 	}
 	for {
-		_ = s.PlanRules(ctx) // a failure is in the report
+		_ = s.PlanRules(ctx) // the report contains the failure
 		if !pause(ctx, durations.LongInterval) {
 			return nil
 		}

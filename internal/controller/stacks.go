@@ -141,8 +141,8 @@ type stackReconciler struct {
 	enqueuer *queue.Enqueuer[model.StackID]
 }
 
-// StackController returns the controller of stacks. It replaces the recorder in cfg, and adds a check of the cluster name to
-// the cloud in cfg.
+// StackController returns the controller of stacks. It sets cfg.Recorder, and wraps cfg.Cloud with a check of the cluster
+// name.
 func StackController(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Controller[model.StackID] {
 	s := &stackReconciler{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
@@ -214,7 +214,7 @@ func (s *stackReconciler) Tenant(id model.StackID) string {
 func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.NextRun, error) {
 	s.metrics.topConsumers.countRun(id.Kind.ConsumerName(), id.Namespace, id.Name)
 	if s.cluster.Store != nil {
-		s.cluster.Store.Persist(ctx) // stores that objects have left stacks, before the run depends on it
+		s.cluster.Store.Persist(ctx) // stores which objects have left which stacks, before the run uses this information
 	}
 	began := time.Now()
 	out, err := s.engine.Reconcile(model.WithTenant(ctx, s.Tenant(id)), id)
@@ -265,8 +265,8 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 }
 
 // errorCategories returns the values of the label error_category for a run, sorted and without duplicates. A finding that
-// blocks a part of the desired state counts as build_model_error, as existing dashboards expect, although it does not stop
-// the run.
+// blocks a part of the desired state is counted as build_model_error, as existing dashboards expect, although such a finding
+// does not stop the run.
 func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}
 	failed := func(phase string) { found[stageOf(kind.ControllerName(), phase)+"_error"] = true }
@@ -311,8 +311,8 @@ func isTransientFailure(f engine.FailedStep) bool {
 	return false
 }
 
-// isFenced reports whether this process may not write now. A failed run is then not reported as an error: the fence has
-// stopped the run, or the new leader will repeat it.
+// isFenced reports whether this process may not write now. In this case, a failed run is not reported as an error, because
+// the fence has stopped the run, or the new leader will repeat the run.
 func (s *stackReconciler) isFenced() bool { return s.engine.Fence.Fence() != nil }
 
 // stackDescriber implements the methods of queue.Reconciler that describe stacks.

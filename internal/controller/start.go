@@ -16,7 +16,7 @@ import (
 )
 
 // retryUntilReached calls try with back-off until it succeeds, fails with an error for which transient returns false, or ctx
-// ends. what is the name of the called service in log lines.
+// ends. what names the called service in log lines.
 func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), transient func(error) bool) (T, error) {
 	for wait := durations.BriefWait / 2; ; wait = min(2*wait, durations.RequestTimeout) {
 		out, err := try(ctx)
@@ -59,7 +59,7 @@ func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	if err != nil && isTransient(err) {
 		return err
 	}
-	return nil // other errors are handled by the first request that needs the answer
+	return nil // a client error is handled by the first request that needs the API server
 }
 
 // isTransient reports whether the API server cannot be reached or is overloaded. It returns false only if the API server has

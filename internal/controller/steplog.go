@@ -51,7 +51,8 @@ func logStep(log logr.Logger, id model.StackID, r plan.StepResult, f engine.Fail
 // maxLoggedObjects is the maximum number of objects that a log line names.
 const maxLoggedObjects = 10
 
-// objectNames returns the names of the first objects, and the number of the others if there are more than maxLoggedObjects.
+// objectNames returns the names of the first objects, and the number of the remaining objects if there are more than
+// maxLoggedObjects.
 func objectNames(refs []finding.Ref) (out []string) {
 	for i, r := range refs {
 		if i == maxLoggedObjects {
@@ -73,7 +74,7 @@ func completedStepMessages(s plan.Step) []string {
 	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + changedPartText(s)}
 }
 
-// textsOfParts returns first if n is above zero, and second if m is above zero.
+// textsOfParts returns a list with the text first if n is above zero, and the text second if m is above zero.
 func textsOfParts(n int, first string, m int, second string) (out []string) {
 	if n > 0 {
 		out = append(out, first)
@@ -132,7 +133,7 @@ func resourceNoun(k plan.ResourceKind) string {
 	return string(k)
 }
 
-// logChange logs a change of targets, or of the security group rules for them.
+// logChange logs a change of targets, or of the security group rules that admit traffic to targets.
 func logChange(log logr.Logger, d bindings.Change) {
 	switch d.Kind {
 	case bindings.TargetsRegistered:

@@ -50,8 +50,8 @@ func (BindingChanges) RecordRootChange(_, _ cluster.Object) {}
 func (BindingChanges) Ignores(_, _ cluster.Object) bool { return false }
 
 // Items implements queue.Changes. A change of a TargetGroupBinding enqueues the binding. A change of a pod enqueues the
-// bindings that its readiness gates name, including deleted bindings. Otherwise the readiness gate of a deleted binding would
-// never become True, because no run of that binding has read the pod.
+// bindings that its readiness gates name, including deleted bindings. Without this rule, the readiness gate of a deleted
+// binding would never become True, because no run of that binding has read the pod.
 func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	switch k, _ := cluster.KindOf(obj); k {
 	case cluster.KindBinding:

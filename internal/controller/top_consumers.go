@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// topConsumers finds the items with the most runs, so that metrics show an item that is reconciled again and again. It
-// counts runs in windows of durations.SweepInterval, and shows the last complete window.
+// topConsumers finds the items with the most runs, so that metrics show items that are reconciled too often. It counts runs
+// in windows of durations.SweepInterval. The metrics show the last complete window.
 type topConsumers struct {
 	mu             sync.Mutex
 	windowStart    time.Time
@@ -47,14 +47,14 @@ func (t *topConsumers) countRun(controller, namespace, name string) {
 	t.counts[consumer{controller, namespace, name}]++
 }
 
-// rotateWindow begins a new window if the current one is over. The caller holds the lock.
+// rotateWindow begins a new window if the current window has ended. The caller holds the lock.
 func (t *topConsumers) rotateWindow() {
 	age := time.Since(t.windowStart)
 	if age < durations.SweepInterval {
 		return
 	}
 	t.shownConsumers = nil
-	if age < 2*durations.SweepInterval { // otherwise there was no run in the last complete window
+	if age < 2*durations.SweepInterval { // if the window is older, there was no run in the last complete window
 		t.shownConsumers = consumersWithMostRuns(t.counts)
 	}
 	t.counts, t.windowStart = map[consumer]int{}, time.Now()

@@ -23,8 +23,8 @@ func standardGatewayKinds(g config.Gates) []cluster.Kind {
 	})
 }
 
-// Versions has the versions of the installed Gateway API CRDs, as they were last read. The zero value has none. It is safe
-// for concurrent use.
+// Versions has the versions of the installed Gateway API CRDs, as they were last read. The zero value has no versions.
+// Versions is safe for concurrent use.
 type Versions struct {
 	found atomic.Pointer[map[string]string]
 }
@@ -37,7 +37,7 @@ func (v *Versions) Get() map[string]string {
 	return nil
 }
 
-// Set replaces the versions. nil means that they cannot be read.
+// Set replaces the versions. nil means that the versions cannot be read.
 func (v *Versions) Set(found map[string]string) { v.found.Store(&found) }
 
 // versionsWatch reads the versions of the Gateway API periodically, and reconciles all GatewayClasses when they have

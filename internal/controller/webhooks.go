@@ -98,8 +98,8 @@ func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 		Accelerator: webhook.AcceleratorOptions{Served: servesAccelerators(c), Region: c.AWS.Region},
 	}
-	// LoadBalancerClass makes the webhook set this class on Services at admission. No other controller serves such Services,
-	// so it is only set if this controller serves them.
+	// With LoadBalancerClass, the webhook sets this class on Services at admission. LoadBalancerClass is set only if this
+	// controller serves Services, because no other controller serves Services with this class.
 	if frontends[model.Service] != nil {
 		out.LoadBalancerClass = c.Service.Class
 	}
@@ -109,7 +109,7 @@ func webhookConfig(c config.Config, frontends engine.Frontends) (webhook.Config,
 // agentConfigs reads the configuration of the target control agent from the API server.
 type agentConfigs struct{ live client.Reader }
 
-// AgentConfig implements webhook.AgentConfigs. Without the CRD there is no configuration.
+// AgentConfig implements webhook.AgentConfigs. If the CRD is not installed, it returns no configuration.
 func (c agentConfigs) AgentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	out := &v1beta1.ALBTargetControlConfig{}
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: webhook.AgentConfigName}, out)

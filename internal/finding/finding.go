@@ -51,13 +51,13 @@ func (o Origin) String() string {
 	return o.Field + " of " + o.Object.String()
 }
 
-// Reach is how much of a stack a finding blocks. A blocked part of the stack is held: resources that exist in AWS stay
-// unchanged, and others are not created.
+// Reach is how much of a stack a finding blocks. A blocked part of the stack is held: existing resources in AWS are not
+// changed, and missing resources are not created.
 type Reach int
 
 // The values of Reach, in ascending order.
 const (
-	BlocksNothing  Reach = iota // nothing: the finding is advice, or another member has precedence in a conflict
+	BlocksNothing  Reach = iota // nothing is blocked: the finding is a recommendation, or another member has precedence in a conflict
 	BlocksRule                  // one rule of one listener
 	BlocksListener              // one listener
 	BlocksMember                // all rules of one Ingress or one route
@@ -69,7 +69,7 @@ func (r Reach) String() string {
 	return [...]string{"nothing", "rule", "listener", "member", "stack"}[r]
 }
 
-// Severity is how serious a finding is for users.
+// Severity is the severity of a finding: warning or error.
 type Severity int
 
 // The values of Severity.
@@ -86,7 +86,7 @@ func (s Severity) String() string {
 	return "warning"
 }
 
-// Finding is one fault of one object, or a piece of advice about it.
+// Finding is one fault of one object, or a recommendation about the object.
 type Finding struct {
 	Object   Ref      // the object that has to be changed
 	Field    string   // path or annotation key inside the object
@@ -130,7 +130,7 @@ func (f Finding) TextWithField() string {
 // List is a list of findings, in the order in which they were added.
 type List []Finding
 
-// Add appends findings. A finding that blocks something gets severity Error.
+// Add appends findings. A finding whose Blocks is not BlocksNothing gets severity Error.
 func (l *List) Add(fs ...Finding) {
 	for _, f := range fs {
 		if f.Blocks > BlocksNothing {
@@ -180,8 +180,8 @@ func (l List) CountErrors() (n int) {
 	return n
 }
 
-// HoldsStack reports whether the findings hold the whole stack. This is so if a finding has BlocksStack, or if strict is
-// true and a finding is an error.
+// HoldsStack reports whether the findings hold the whole stack. This is the case if a finding blocks the stack
+// (BlocksStack), or if strict is true and a finding is an error.
 func (l List) HoldsStack(strict bool) bool {
 	return l.WidestReach() == BlocksStack || strict && l.CountErrors() > 0
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Limits of the comparison: the length of a word in bytes, and the number of known words. They limit the CPU time, because
-// users choose the words.
+// Limits of the comparison: the length of a word in bytes, and the number of known words. These limits bound the CPU time,
+// because users choose the words.
 const (
 	maxWordLength = 96
 	maxKnownWords = 500
@@ -24,7 +24,7 @@ func NearestWord(word string, known []string) string {
 			break
 		}
 		if len(k) > maxWordLength || k == word || len(k) >= len(word)+least || len(word) >= len(k)+least {
-			continue // k is too long, is word itself, or its length differs too much
+			continue // k is too long, is equal to word, or has a very different length
 		}
 		if d := editDistance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d

@@ -7,8 +7,8 @@ import (
 )
 
 // Printable escapes the characters in a text that are not visible: line breaks, terminal control characters, characters that
-// change the direction of writing, and bytes that are not UTF-8. Messages quote values of users, and such a value must not
-// look like another message.
+// change the direction of writing, and bytes that are not UTF-8. Messages quote values of users. A quoted value must not
+// look like a separate message.
 func Printable(s string) string {
 	if strings.IndexFunc(s, needsEscape) < 0 {
 		return s

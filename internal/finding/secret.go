@@ -6,8 +6,8 @@ import (
 )
 
 // MissingSecretMessage returns the beginning of the message about a Secret that the controller could not read. The message
-// is the same for a Secret that does not exist and for a Secret that the controller is not permitted to read. So it does not
-// reveal which Secrets exist.
+// is the same for a Secret that does not exist and for a Secret that the controller is not permitted to read. The message
+// therefore does not reveal which Secrets exist.
 func MissingSecretMessage(namespace, name string) string {
 	return fmt.Sprintf("Secret %q does not exist, or the controller may not read it", namespace+"/"+name)
 }

@@ -1,5 +1,5 @@
 // Package ownership finds the objects that own stacks, for all kinds of stacks: by the finalizers that the objects have, and
-// by those that another client has removed. It reads only through a cluster.View.
+// by the finalizers that another client has removed. It reads only through a cluster.View.
 //
 // An object may be missing in a view by mistake, so a missing object alone does not permit a deletion in AWS. The AWS
 // resources for an object are removed if the object is deleted, or if it was edited so that it is no longer accepted. They

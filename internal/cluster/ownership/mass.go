@@ -25,13 +25,14 @@ type ControllerSelector interface {
 type ClassTexts struct {
 	Field   string // field of objects that names the class
 	Kinds   string // plural of the kind of objects
-	Restore string // how to make the class select this controller again
+	Restore string // instruction how to make the class select this controller again
 }
 
 // MassRemoval returns a finding about obj if its class selects another controller for at least minMassRemoval objects that
 // no user has edited. The probable cause is a class that was deleted and created again for another controller, or a process
-// that was started for another class. The load balancers of the objects are kept, because new ones would have other DNS
-// names. MassRemoval returns nil if obj may be removed, for example because a user has edited its class.
+// that was started for another class. The load balancers of the objects are kept, because new load balancers would have
+// other DNS names. MassRemoval returns nil if the load balancer of obj may be removed, for example because a user has edited
+// the class of obj.
 func MassRemoval(v *cluster.View, obj cluster.Object, c ControllerSelector, text ClassTexts) *finding.Finding {
 	if c.EditedByUser(obj) {
 		return nil

@@ -23,7 +23,7 @@ func BindingsOf(id model.StackID) cluster.Query {
 	}
 }
 
-// FullStackID returns the stack that a stack tag stands for. id is the stack that the value of the tag names. If the name of
+// FullStackID returns the stack that a stack tag identifies. id is the stack that the value of the tag names. If the name of
 // an object is too long for the tag, the value has only the beginning of the name, and FullStackID finds the object. It
 // returns id if there is no such object.
 func FullStackID(v *cluster.View, id model.StackID) model.StackID {
@@ -38,10 +38,10 @@ func FullStackID(v *cluster.View, id model.StackID) model.StackID {
 	return id
 }
 
-// Tenant returns the name of the tenant of a stack. Tenants share workers and calls to AWS equally. The name is the namespace
-// of the stack, or for an IngressGroup the namespaces of all members. So all IngressGroups with members of only one namespace
-// are one tenant, and cannot get a larger share. A namespace that joins an IngressGroup of other namespaces uses nothing of
-// their own shares.
+// Tenant returns the name of the tenant of a stack. Tenants share workers and calls to AWS equally. The name is the
+// namespace of the stack, or for an IngressGroup the namespaces of all members. All IngressGroups with members of only one
+// namespace are therefore one tenant, and cannot get a larger share. An IngressGroup with members of several namespaces is a
+// separate tenant, so that it does not use the shares of these namespaces.
 func Tenant(v *cluster.View, id model.StackID) string {
 	if id.Namespace != "" {
 		return id.Namespace
@@ -58,7 +58,8 @@ func Tenant(v *cluster.View, id model.StackID) string {
 	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")
 }
 
-// ClaimedStacks returns the stacks whose finalizers an object has, or had until another client removed them.
+// ClaimedStacks returns the stacks whose finalizers an object has, or whose finalizers another client has removed from the
+// object.
 func ClaimedStacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ref := cluster.RefOf(obj)
 	return stacksOf(ref, append(cluster.IndexValues(cluster.ByFinalizer, obj), v.FinalizersLeftBy(ref)...))
@@ -73,7 +74,7 @@ func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	return out
 }
 
-// stacksOf returns the stacks whose finalizers are in the list. ref is the object that has or had these finalizers.
+// stacksOf returns the stacks whose finalizers are in the list. ref is the object with these finalizers.
 func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 	var out []model.StackID
 	for _, f := range finalizers {
@@ -88,7 +89,8 @@ func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 type Claim struct {
 	// HasFinalizer reports whether the object has the finalizer.
 	HasFinalizer bool
-	// HasOrHadFinalizer reports whether the object has the finalizer, or had it until another client removed it.
+	// HasOrHadFinalizer reports whether the object has the finalizer, or another client has removed the finalizer from the
+	// object.
 	HasOrHadFinalizer bool
 }
 
@@ -107,8 +109,8 @@ func NewMember(v *cluster.View, obj cluster.Object, id model.StackID) model.Memb
 	}
 }
 
-// NewMembers returns objects as the members of a stack. of returns the object of an element of all, and whether findings
-// block the object. The result blocked reports whether findings block all members.
+// NewMembers returns objects as the members of a stack. of returns the object of an element of the list all. Its result
+// blocked reports whether findings block this object. The result blocked reports whether findings block all members.
 func NewMembers[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj cluster.Object, blocked bool)) (out []model.Member, blocked bool) {
 	blocked = true
 	for _, m := range all {
@@ -138,8 +140,8 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 }
 
 // HasObjectOfOtherStack reports whether an object that is not being deleted belongs to another stack, and may still need the
-// shared backend security group. GlobalAccelerators are ignored: they do not need the security group, and the deletion of
-// the last of them would not delete it.
+// shared backend security group. GlobalAccelerators are ignored, because they do not need the security group, and the
+// deletion of the last GlobalAccelerator would not delete the security group.
 func HasObjectOfOtherStack(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
 		if !kind.HasAccelerator() && slices.ContainsFunc(possibleClaimants(v, kind), func(obj cluster.Object) bool {
@@ -152,8 +154,8 @@ func HasObjectOfOtherStack(v *cluster.View, id model.StackID) bool {
 }
 
 // possibleClaimants returns the objects that may belong to stacks of a kind. For Ingresses these are all objects, because
-// the finalizers of IngressGroups contain names and cannot be listed. For other kinds these are the objects with a finalizer
-// of a stack, and the existing objects from which another client has removed it.
+// the finalizers of IngressGroups contain names, so that no index value lists all of them. For other kinds, these are the
+// objects with a finalizer of a stack, and the existing objects from which another client has removed the finalizer.
 func possibleClaimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	root := RootKind(kind)
 	if _, known := cluster.TypeOf(root); !known {

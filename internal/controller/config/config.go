@@ -25,15 +25,15 @@ type Config struct {
 	Shadow      Shadow
 	Admission   Admission
 	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets, GatewaySecrets. If
-	// it is empty, none are imported.
+	// the list is empty, no TLS Secrets are imported.
 	ImportTLSSecrets []string
 	// Drift is what the controller does about drift: DriftRepair, DriftReport or DriftOff.
 	Drift string
 	// StrictIngressGroups reports whether an error of one member holds its whole IngressGroup.
 	StrictIngressGroups bool
-	// AllowMassRemoval disables two checks. One keeps load balancers when a class or flag selects another controller for 3
-	// or more Ingresses that were not edited. The other keeps accelerators when the CustomResourceDefinition of
-	// GlobalAccelerators is deleted.
+	// AllowMassRemoval disables two safety checks. The first check retains load balancers when a class or flag selects
+	// another controller for 3 or more Ingresses that were not edited. The second check retains accelerators when the
+	// CustomResourceDefinition of GlobalAccelerators is deleted.
 	AllowMassRemoval bool
 	Accelerators     Accelerators
 	Gates            Gates
@@ -59,19 +59,19 @@ func (c Config) ImportsSecretsOf(kind string) bool { return slices.Contains(c.Im
 // Shadow has the settings of shadow mode, in which the controller makes plans but writes nothing.
 type Shadow struct {
 	Enabled    bool
-	ReportFile string // path of the report file; empty: none
+	ReportFile string // path of the report file; empty: no report is written
 }
 
-// Kubernetes selects the API server, and which of its objects are read.
+// Kubernetes has the settings that select the API server, and the objects that are read from it.
 type Kubernetes struct {
 	Kubeconfig     string // empty: in-cluster
 	WatchNamespace string // empty: all namespaces
 	// SyncPeriod is the period in which unchanged load balancers and bindings are compared with AWS.
 	SyncPeriod time.Duration
-	// RequiredSecretsLabel is the label that Secrets must have, as key=value; empty: none.
+	// RequiredSecretsLabel is the label that Secrets must have, as key=value; empty: no label is required.
 	RequiredSecretsLabel string
-	// ServiceAccount is the service account of this process as namespace:name, or "" if it is not known. It has no flag: it
-	// is read from the token.
+	// ServiceAccount is the service account of this process as namespace:name, or "" if it is not known. The value is read
+	// from the token, and has no flag.
 	ServiceAccount string
 }
 
@@ -104,8 +104,8 @@ const (
 	DeleteFirst = "delete-first"
 )
 
-// Replacement has the settings for the replacement of a load balancer whose scheme or type has to change. Target groups are
-// replaced without settings.
+// Replacement has the settings for the replacement of a load balancer whose scheme or type has to change. The replacement of
+// target groups has no settings.
 type Replacement struct {
 	Order string // CreateFirst or DeleteFirst
 	// DeletionDelay is how long the previous load balancer is kept after the status shows the new one.
@@ -140,11 +140,12 @@ type Ingress struct {
 
 // Accelerators has the limits for GlobalAccelerators.
 type Accelerators struct {
-	// EndpointIDs are patterns of ARNs and IDs. Endpoints may name resources that match one of them, besides load balancers
-	// of the cluster. If it is empty, they may name all resources except nodes and Elastic IP addresses of the cluster.
+	// EndpointIDs are patterns of ARNs and IDs. Endpoints may refer to load balancers of the cluster, and to resources that
+	// match one of the patterns. If the list is empty, endpoints may refer to all resources except nodes and Elastic IP
+	// addresses of the cluster.
 	EndpointIDs []string
 	// AddressNamespaces are the namespaces whose GlobalAccelerators may use addresses of the account's own ranges (BYOIP).
-	// If it is empty, all namespaces may use them.
+	// If the list is empty, all namespaces may use these addresses.
 	AddressNamespaces []string
 	// MaxPerNamespace is the maximum number of accelerators of a namespace. 0 means no limit.
 	MaxPerNamespace int
@@ -176,12 +177,13 @@ type Targets struct {
 	// EndpointSlices reports whether EndpointSlices are read; if false, Endpoints objects are read.
 	EndpointSlices bool
 	// ComparisonDeferral is the time from a start to the first comparison of unchanged bindings with AWS. It must be above
-	// zero. A random part of up to half of it is added, so that the bindings are not all compared at the same time.
+	// zero. A random time of up to half of this duration is added, so that the bindings are not all compared at the same
+	// time.
 	ComparisonDeferral time.Duration
 }
 
-// Workers has the number of items that each controller reconciles concurrently. One controller reconciles accelerators and
-// the load balancers of Ingresses, Services and Gateways. It has the sum of their workers.
+// Workers has the number of items that each controller reconciles concurrently. Accelerators and the load balancers of
+// Ingresses, Services and Gateways are reconciled by one controller, which has the sum of their workers.
 type Workers struct {
 	Ingress, Service       int
 	ALBGateway, NLBGateway int
@@ -196,12 +198,12 @@ type Workers struct {
 type Election struct {
 	Enabled   bool
 	ID        string // name of the Lease
-	Namespace string // namespace of the Lease; empty: that of the pod
+	Namespace string // namespace of the Lease; empty: the namespace of the pod
 }
 
 // Serving has the addresses on which the process listens, and the settings of the webhooks.
 type Serving struct {
-	Metrics         string // "0": none
+	Metrics         string // "0": no metrics are served
 	Probes          string
 	WebhookPort     int
 	WebhookCertDir  string
@@ -212,7 +214,7 @@ type Serving struct {
 	WebhookPrefix string
 	// Webhooks is WebhooksOn or WebhooksOff.
 	Webhooks string
-	// Profiling is the address that serves the profiles of the Go runtime. If it is empty, none are served.
+	// Profiling is the address that serves the profiles of the Go runtime. If it is empty, no profiles are served.
 	Profiling string
 }
 
@@ -239,7 +241,7 @@ func (s Serving) WebhookSecret() string { return s.WebhookPrefix + "-tls" }
 // WebhookConfiguration returns the name of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration.
 func (s Serving) WebhookConfiguration() string { return s.WebhookPrefix + "-webhook" }
 
-// Admission enables or disables checks and changes that the admission webhooks make.
+// Admission enables or disables single functions of the admission webhooks.
 type Admission struct {
 	DisableClassAnnotation, DisableGroupAnnotation bool
 	ReadinessGates                                 bool

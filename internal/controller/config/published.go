@@ -9,8 +9,8 @@ import (
 )
 
 // processFlags are the flags that concern only one process: addresses to connect to and to listen on, concurrency, and logs.
-// Commands do not inherit them from a controller: they do not need these values, and must not send requests to an address
-// that was read from the cluster.
+// Commands do not inherit these flags from a controller, because commands do not need the values, and must not send requests
+// to an address that was read from the cluster.
 var processFlags = []string{
 	"kubeconfig", "aws-api-endpoints", "aws-api-throttle", "aws-max-retries", "aws-vpc-tags", "aws-vpc-tag-key",
 	"log-level", "log-format", "shadow", "shadow-report",
@@ -23,8 +23,8 @@ var processFlags = []string{
 	"globalaccelerator-max-concurrent-reconciles", "globalaccelerator-max-exponential-backoff-delay",
 }
 
-// PublishedFlags returns the flags that do not have their default, except processFlags, as --NAME=VALUE ordered by name.
-// Commands inherit these values, so that they plan as the controller does.
+// PublishedFlags returns the flags whose value is not the default, except processFlags, as --NAME=VALUE ordered by name.
+// Commands inherit these values, so that their plans are the same as the plans of the controller.
 func (c Config) PublishedFlags() []string {
 	defaults := flagsOf(Default())
 	var out []string
@@ -36,7 +36,7 @@ func (c Config) PublishedFlags() []string {
 	return out
 }
 
-// flagsOf returns the flags with the values of a configuration.
+// flagsOf returns a flag set in which the flags have the values of a configuration.
 func flagsOf(c Config) *pflag.FlagSet {
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.AddFlags(out)
@@ -90,8 +90,8 @@ func InheritFlags(fs *pflag.FlagSet, args []string) InheritedFlags {
 		switch mine := flagValue(f); {
 		case mine == text:
 		case f.Changed && name == GatesFlag:
-			// The feature gates of the command line are set again after those of the controller, so that they take
-			// precedence.
+			// The feature gates of the command line are set again after the feature gates of the controller, so that the
+			// command line has precedence.
 			_ = f.Value.Set(text)
 			_ = f.Value.Set(mine)
 			if flagValue(f) != text {
@@ -108,13 +108,12 @@ func InheritFlags(fs *pflag.FlagSet, args []string) InheritedFlags {
 }
 
 // flagsWithoutDefault are flags whose value cannot be compared with the default. The cluster name has no default, the
-// controller discovers its region and VPC, and the value of --feature-gates may contain feature gates that have their
-// default.
+// controller discovers its region and VPC, and --feature-gates may contain feature gates with their default value.
 var flagsWithoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", GatesFlag}
 
 // differingDefaults returns flags that the command line sets to another value than the default, and that the controller does
 // not set. given has the names of the flags that the controller sets. The result has the default of each flag, as
-// --NAME=VALUE, because the controller uses it.
+// --NAME=VALUE, because the controller uses the default.
 func differingDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 	defaults := flagsOf(Default())
 	var out []string
@@ -133,7 +132,7 @@ func differingDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 // joinFlagValues returns arguments in which each flag and its value are one word: --NAME=VALUE. It omits other arguments.
 func joinFlagValues(args []string) []string {
 	var out []string
-	takesValue := false // the next argument may be the value of the last flag
+	takesValue := false // whether the next argument may be the value of the last flag
 	for _, a := range args {
 		switch {
 		case strings.HasPrefix(a, "--"):

@@ -49,7 +49,7 @@ func (c Config) Validate() error {
 			return fmt.Errorf("--required-secrets-label: %q is not key=value", l)
 		}
 	}
-	// aws-load-balancer-controller does not make the checks from here on.
+	// aws-load-balancer-controller does not make the following checks.
 	if c.Shadow.ReportFile != "" && !c.Shadow.Enabled {
 		return fmt.Errorf("--shadow-report %q requires --shadow; set --shadow, or remove --shadow-report", c.Shadow.ReportFile)
 	}

@@ -37,7 +37,7 @@ type Controller[K comparable] struct {
 	// Metrics, if not nil, measures how long items wait for a worker.
 	Metrics Metrics
 
-	// ActiveRuns, if not nil, is the number of current runs.
+	// ActiveRuns, if not nil, is updated to the number of current runs.
 	ActiveRuns *atomic.Int32
 
 	items *items[K]
@@ -52,13 +52,13 @@ type Reconciler[K comparable] interface {
 	Label(k K) []any
 	// Controller returns the name of the controller in logs about an item.
 	Controller(k K) string
-	// Tenant returns the tenant of an item. The more open items a tenant has, the lower is the priority of the next one.
+	// Tenant returns the tenant of an item. The more open items a tenant has, the lower is the priority of its next item.
 	Tenant(k K) string
 }
 
 // Preparer prepares a controller when its process becomes the leader.
 type Preparer[K comparable] interface {
-	// Prepare is called when the cache is complete. It returns items that are enqueued in addition to those of existing
+	// Prepare is called when the cache is complete. It returns items that are enqueued in addition to the items of existing
 	// objects.
 	Prepare(ctx context.Context) []K
 }
@@ -76,7 +76,8 @@ type NextRun struct {
 	After time.Duration
 	// Postponed reports whether the rate limiter has postponed a call of the run. The item then keeps a high priority.
 	Postponed bool
-	// ChangeCarriedOut reports whether the change that caused the run counts as carried out, although a call is postponed.
+	// ChangeCarriedOut reports whether the change that caused the run was carried out, although another call of the run is
+	// postponed.
 	ChangeCarriedOut bool
 	// Idle reports whether nothing is left to do for the item. The next run then has the lowest priority.
 	Idle bool
@@ -86,8 +87,8 @@ type NextRun struct {
 type Source interface {
 	// WaitForSync blocks until the cache is complete.
 	WaitForSync(ctx context.Context) error
-	// Watch calls notify for every event of objects of the kinds, beginning with one for each object that exists. It returns
-	// immediately. The calls end with ctx.
+	// Watch calls notify for every event of objects of the kinds, beginning with one event for each existing object. It
+	// returns immediately. notify is not called any more after ctx has ended.
 	Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error
 }
 
@@ -285,13 +286,13 @@ func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e
 	}
 }
 
-// Enqueuer enqueues items without an event of the cluster. Before the controller has started, it ignores them, because the
-// start enqueues all items. The zero value is ready for use.
+// Enqueuer enqueues items without an event of the cluster. Before the controller has started, Enqueue does nothing, because
+// the start enqueues all items. The zero value is ready for use.
 type Enqueuer[K comparable] struct{ add atomic.Pointer[func(K)] }
 
 func (e *Enqueuer[K]) set(add func(K)) { e.add.Store(&add) }
 
-// Enqueue enqueues an item with the priority of drift, which is lower than the priority of edits.
+// Enqueue enqueues an item with the priority for drift, which is lower than the priority for edits.
 func (e *Enqueuer[K]) Enqueue(k K) {
 	if add := e.add.Load(); add != nil {
 		(*add)(k)

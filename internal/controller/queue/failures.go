@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// failureText returns the text by which errors are compared: the beginning of the error without request IDs.
+// failureText returns the text by which errors are compared: the beginning of the error message, without request IDs.
 func failureText(err error) string {
 	text := failure.WithoutRequestID(err.Error())
 	return text[:min(len(text), maxComparedBytes)]
@@ -25,8 +25,8 @@ const maxComparedBytes = 512
 const runFailedMessage = "Reconciler error"
 
 // changedFailureSink is the log sink for the runs of an item. It logs the error of a run only if it differs from the error
-// of the previous run; repeated errors are logged at the debug level. It stores the values of the logger and adds them to
-// each line. It does not pass them to WithValues of LogSink, because WithValues encodes the values immediately, although
+// of the previous run; repeated errors are logged at the debug level. The sink stores the values of the logger, and adds
+// them to each line. The values are not passed to WithValues of LogSink, because WithValues encodes values immediately, and
 // most runs log nothing.
 type changedFailureSink[K comparable] struct {
 	logr.LogSink
@@ -64,7 +64,7 @@ func (n changedFailureSink[K]) WithValues(keys ...any) logr.LogSink {
 }
 
 // LogPostponed logs that a run is repeated after a delay, because the rate limiter has postponed a call, or because a change
-// has not arrived in the cache yet. Long delays are logged at the info level, others at the debug level.
+// has not arrived in the cache yet. Long delays are logged at the info level, short delays at the debug level.
 func LogPostponed(log logr.Logger, delay time.Duration, err error) {
 	level, message := 1, "waiting for rate limiter"
 	if delay >= durations.RequestTimeout {

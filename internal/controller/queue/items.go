@@ -8,7 +8,7 @@ import (
 )
 
 // items has the state of the items of a queue: when each queued item is due, the open items of each tenant, and the last
-// failure of each item. One lock protects all of it.
+// failure of each item. One lock protects the whole struct.
 type items[K comparable] struct {
 	controller Controller[K]
 	queue      priorityqueue.PriorityQueue[K] // nil before the controller has started
@@ -26,7 +26,7 @@ func newItems[K comparable](l Controller[K]) *items[K] {
 
 // queuedItem is the record of an item in the queue.
 type queuedItem struct {
-	dueAt    time.Time // when it may be reconciled
+	dueAt    time.Time // when the item may be reconciled
 	priority int
 	// changedAt is the time of the change that enqueued the item; zero if nothing has changed.
 	changedAt time.Time
@@ -61,8 +61,8 @@ func (s *items[K]) beginRun(k K) (since time.Time) {
 	return x.changedAt
 }
 
-// repeatFailed enqueues an item whose run has failed, due after the duration after. The back-off may make it due earlier. It
-// does nothing if after is zero.
+// repeatFailed enqueues an item whose run has failed. The item is due when the duration after has passed, or earlier if the
+// back-off is shorter. repeatFailed does nothing if after is zero.
 func (s *items[K]) repeatFailed(k K, after time.Duration) {
 	if after <= 0 || s.queue == nil {
 		return
@@ -84,20 +84,20 @@ func (s *items[K]) restoreChangedAt(k K, since time.Time) {
 }
 
 const (
-	// maxTenantPenalty is the maximum by which the priority of an item is lowered because its tenant has other open items.
-	// The constants for priorities differ by more, so the order of different priorities does not change.
+	// maxTenantPenalty is the maximum reduction of the priority of an item because its tenant has other open items. The
+	// difference between two priority constants is larger, so items of different priorities keep their order.
 	maxTenantPenalty = 9
 )
 
 // addOpenItem records that an item is open, and returns its priority in the queue. An item is open if it has changed, or if
 // it runs again soon. Each other open item of the tenant lowers the priority by one, up to maxTenantPenalty, so that a
-// tenant with many changes does not delay all others.
+// tenant with many changes does not delay all other tenants.
 func (s *items[K]) addOpenItem(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.openItems[k]; !ok {
 		s.mu.Unlock()
-		tenant := s.controller.Reconciler.Tenant(k) // reads the members of an IngressGroup
+		tenant := s.controller.Reconciler.Tenant(k) // outside of the lock, because it reads the members of an IngressGroup
 		s.mu.Lock()
 		if _, ok := s.openItems[k]; !ok {
 			s.openItems[k] = tenant

@@ -30,7 +30,7 @@ func priorityOf(e kube.Event) int {
 	return priorityEdits
 }
 
-// priorityName returns the name of a priority in metrics. The priority may be lowered by up to maxTenantPenalty.
+// priorityName returns the name of a priority in metrics. The priority may have been reduced by up to maxTenantPenalty.
 func priorityName(priority int) string {
 	switch {
 	case priority > priorityEdits:

@@ -25,8 +25,8 @@ type Triggers[K comparable] struct {
 
 	// mu ensures that the changes of an object are recorded in the order in which they arrive.
 	mu sync.Mutex
-	// activeRuns has the active run of each item. The changes since the start of a run that do not affect its item yet are
-	// collected, because the run may have read an object before the change, and record this read after it.
+	// activeRuns has the active run of each item. During a run, changes that do not affect its item yet are collected,
+	// because the run may have read the changed object before the change, and may record this read only after the change.
 	activeRuns map[K]*activeRun
 }
 
@@ -45,14 +45,14 @@ type Changes[K comparable] interface {
 
 // activeRun collects the changes of objects during a run.
 type activeRun struct {
-	changes     []*cluster.Change // without the objects, because a run may last minutes; active runs share them
+	changes     []*cluster.Change // changes without their objects, to save memory during long runs; active runs share the changes
 	size        int               // sum of the sizes of the changes
-	needsRepeat bool              // whether a change affects the item, or may do so; no more changes are then collected
+	needsRepeat bool              // whether a change affects or may affect the item; no more changes are collected if it is true
 }
 
-// maxCollected is the maximum size of the changes that are collected for a run. If there are more, they are discarded, and
-// the run is repeated in any case. The limit is necessary because a tenant may edit large objects while the run waits for
-// AWS.
+// maxCollected is the maximum size of the changes that are collected for a run. If there are more changes, all of them are
+// discarded, and the run is repeated in any case. The limit is necessary because a tenant may edit large objects while the
+// run waits for AWS.
 const maxCollected = 50_000
 
 // NewTriggers returns Triggers without recorded runs.
@@ -81,8 +81,8 @@ func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	}
 }
 
-// End records that a run is over. It reports whether the run must be repeated, because an object has changed after the run
-// had read it and before the reads were recorded.
+// End records that a run has ended. again reports whether the run must be repeated, because an object changed after the run
+// had read the object and before the reads were recorded.
 func (t *Triggers[K]) End(k K) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,8 +104,9 @@ func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 	return ok && slices.Contains(t.rootKinds, k)
 }
 
-// AffectedItems returns the items that a change affects, each once. old is nil for a new object, and new is nil for a
-// deleted object. If a read of the cluster fails, AffectedItems returns the error together with the items that it has found.
+// AffectedItems returns the items that a change affects, without duplicates. old is nil for a new object, and new is nil for
+// a deleted object. If a read of the cluster fails, AffectedItems returns the error together with the items that it has
+// found.
 func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	if t.changes.Ignores(old, new) {
 		return nil, nil
@@ -165,7 +166,7 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 		t.memberships.Forget(self)
 	}
 	note(t.reads.Affected(old, new))
-	var change *cluster.Change // made only for runs that need it
+	var change *cluster.Change // computed only if a run needs the change
 	for k, r := range t.activeRuns {
 		if _, affected := seen[k]; affected || r.needsRepeat {
 			continue
@@ -182,8 +183,9 @@ func (t *Triggers[K]) AffectedItems(old, new cluster.Object) ([]K, error) {
 	return out, fault
 }
 
-// itemsOf returns the items that an object belongs to. A panic becomes an error: in the goroutine of an informer it would end
-// the process, and again after each restart. The items that have read the object are enqueued nevertheless.
+// itemsOf returns the items that an object belongs to. A panic becomes an error, because a panic in the goroutine of an
+// informer would end the process, and would occur again after each restart. Items that have read the object are still
+// enqueued.
 func (t *Triggers[K]) itemsOf(v *cluster.View, obj cluster.Object) (keys []K, err error) {
 	defer func() {
 		if p := recover(); p != nil {

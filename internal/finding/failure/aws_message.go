@@ -43,7 +43,7 @@ func WithoutSDKText(err error) string {
 	return what + CodeAndMessage(err)
 }
 
-// encodedPattern matches the part of an EC2 authorization error that is encoded, and that only AWS can decode.
+// encodedPattern matches the encoded part of an EC2 authorization error, which only AWS can decode.
 var encodedPattern = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
 // CleanMessage changes an AWS message so that it can be part of a sentence: it escapes characters that are not printable,
@@ -64,8 +64,8 @@ func WithoutRequestID(text string) string {
 	return requestIDPattern.ReplaceAllString(text, "")
 }
 
-// TruncateBytes shortens a text to the number of bytes in most, without cutting a character, and appends "…" if it was
-// longer.
+// TruncateBytes shortens a text to at most the number of bytes in most, without cutting a character. It appends "…" to a
+// shortened text.
 func TruncateBytes(s string, most int) string {
 	if len(s) <= most {
 		return s

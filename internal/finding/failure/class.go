@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Class is the class of an error from AWS or the API server. It decides whether and when the call is tried again.
+// Class is the class of an error from AWS or the API server. The class determines whether and when the call is repeated.
 type Class int
 
 // The values of Class.
@@ -21,7 +21,7 @@ const (
 	Fenced                 // this process is not permitted to write any more
 )
 
-// PostponedFor returns the time after which a postponed call or run must be tried again. A call is postponed if the rate
+// PostponedFor returns the time after which a postponed call or run must be repeated. A call is postponed if the rate
 // limiter did not admit it, so that it was not sent. A run is postponed if it read an outdated object. For joined errors,
 // the result is the shortest time. The result is 0 for any other error, and if one of several joined errors is not a
 // postponement.

@@ -12,8 +12,9 @@ var policyPrefixes = map[string]string{
 	"Shield": "shield", "Resource Groups Tagging API": "tag", "STS": "sts", "Route 53": "route53", "Global Accelerator": "globalaccelerator",
 }
 
-// deniedActionPattern matches the missing permission in an AWS error message. This permission may differ from that for the
-// call itself: a call that creates a resource with tags also requires the permission to tag the resource.
+// deniedActionPattern matches the missing permission in an AWS error message. The missing permission may differ from the
+// permission for the call itself. For example, a call that creates a resource with tags also requires the permission to tag
+// the resource.
 var deniedActionPattern = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
 // HasNoAnswer reports whether a call to AWS was not answered, or was answered with a server error (5xx). It returns false

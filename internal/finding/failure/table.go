@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Subject is what a failed call tried to change.
+// Subject is the kind of object that a failed call tried to change.
 type Subject int
 
 // The values of Subject.
@@ -95,8 +95,8 @@ func (m Meaning) ForAssumedRole() Meaning {
 	return m
 }
 
-// MeaningFromReason returns the meaning of an error that has a method Reason, because its reason is more exact than its
-// class. It returns false if the error has no reason.
+// MeaningFromReason returns the meaning of an error that has a method Reason. The reason of such an error is more exact than
+// its class. It returns false if the error has no reason.
 func MeaningFromReason(err error) (Meaning, bool) {
 	var known interface{ Reason() finding.Reason }
 	if !errors.As(err, &known) || known.Reason() == "" {
