@@ -42,7 +42,7 @@ func (c bindingChecks) Checks() []drift.Check {
 }
 
 // ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted. It ignores a stack that this process has
-// not compared with AWS yet, because a difference from AWS may be a change that a previous process did not finish.
+// not brought to its desired state yet, because the difference may be a change that is not carried out yet.
 func (s *stackReconciler) ChangedOutside(id model.StackID) {
 	if s.engine.IsConverged(id) {
 		s.enqueuer.Enqueue(id)

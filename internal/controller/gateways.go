@@ -197,7 +197,7 @@ type kindReader interface {
 	StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) ([]cluster.Kind, error)
 }
 
-// kindsWatch starts reading optional kinds when they are installed, and stops when they are removed.
+// kindsWatch starts reading an optional kind when its CRD is installed, and stops when the CRD is removed.
 type kindsWatch struct {
 	gates            config.Gates
 	withAccelerators bool // serve GlobalAccelerators if their CRD is installed

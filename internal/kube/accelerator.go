@@ -12,8 +12,8 @@ import (
 )
 
 // recordAccelerator writes the ARN of a new accelerator into the status of its GlobalAccelerator. This is done before other
-// resources are created, so that the accelerator can be found later: an accelerator costs money, and its addresses cannot be
-// restored after it is deleted.
+// resources are created, so that the accelerator can be found later. An accelerator that is not found causes costs, and its
+// addresses cannot be restored after its deletion.
 func (c *Cluster) recordAccelerator(ctx context.Context, action plan.RecordAccelerator, known plan.KnownIDs) error {
 	arn := known[plan.AcceleratorAddress]
 	if arn == "" {

@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// maxAnnotationBytes is the maximum total size of an object's annotations with which the controller still adds one. The rest
-// of the size that Kubernetes permits is for other writers: kubectl apply stores the whole manifest in an annotation, and
-// fails if it does not fit.
+// maxAnnotationBytes is the maximum total size of the annotations of an object after the controller has added an annotation.
+// The rest of the size that Kubernetes permits is left for other clients. For example, kubectl apply stores the whole
+// manifest in an annotation, and fails if the annotation is too large.
 const maxAnnotationBytes = validation.TotalAnnotationSizeLimitB - 32<<10
 
-// annotate sets an annotation, unless the cached object already has it. It first reads the object from the API server,
-// because the cache omits the annotation of kubectl apply and may not have the last write.
+// annotate sets an annotation, unless the cached object already has this value. It first reads the object from the API
+// server, because the cache omits the annotation of kubectl apply and may not have received the last write.
 func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	cached, err := c.source.Get(p.Ref)
 	if err != nil || cached == nil || cached.GetAnnotations()[p.Key] == p.Value {
@@ -33,8 +33,8 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 }
 
 // annotateLive sets an annotation of obj, which was just read from the API server. If the annotations would become too
-// large, it writes an event and removes the annotation instead. The write fails with a conflict if the object has changed in
-// the meantime.
+// large, it does not set the annotation, but removes it and writes an event. The write fails with a conflict if the object
+// has changed in the meantime.
 func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cluster.Object) error {
 	have, exists := obj.GetAnnotations()[p.Key]
 	if p.OldValue != "" && have != p.OldValue {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// API makes the calls to an API server that Cluster needs. Its errors are those of k8s.io/apimachinery/pkg/api/errors. Patch
-// and Delete use only the kind, the namespace and the name of obj.
+// API makes the calls to an API server that Cluster needs. It returns errors of package k8s.io/apimachinery/pkg/api/errors.
+// Patch and Delete use only the kind, the namespace and the name of obj.
 type API interface {
 	// Read reads an object from the API server into obj, without a cache.
 	Read(ctx context.Context, obj cluster.Object) error
@@ -20,7 +20,7 @@ type API interface {
 	Delete(ctx context.Context, obj cluster.Object) error
 }
 
-// ClientAPI calls a real API server by a client without a cache.
+// ClientAPI calls a real API server with a client that has no cache.
 type ClientAPI struct{ Client client.Client }
 
 var _ API = ClientAPI{}

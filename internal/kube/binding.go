@@ -16,7 +16,8 @@ import (
 )
 
 // desiredBinding returns the desired TargetGroupBinding of the step p. known has the IDs of the target group and of the
-// security groups in networking rules. It fails if one of these does not exist yet.
+// security groups in networking rules. It returns an error if the target group or one of the security groups does not exist
+// yet.
 func desiredBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBinding, error) {
 	arn := known[p.Group]
 	if arn == "" {
@@ -125,7 +126,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 			if p.IPBlock != nil {
 				cidr := p.IPBlock.CIDR
 				if c, err := network.CanonicalCIDR(cidr); err == nil {
-					cidr = c // aws-load-balancer-controller writes ranges as users do
+					cidr = c // not an error: aws-load-balancer-controller writes ranges in the form that users have chosen
 				}
 				rule.CIDRs = append(rule.CIDRs, cidr)
 			}
@@ -146,8 +147,8 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 	return out
 }
 
-// withoutCheckpoint returns annotations without those of the checkpoint. The checkpoint changes with each pod, and such a
-// change requires no comparison of the stack.
+// withoutCheckpoint returns annotations without the checkpoint annotations. The checkpoint changes with each pod, and a
+// change of the checkpoint requires no comparison of the stack.
 func withoutCheckpoint(annotations map[string]string) map[string]string {
 	out := maps.Clone(annotations)
 	delete(out, targets.CheckpointAnnotation)
@@ -158,7 +159,7 @@ func withoutCheckpoint(annotations map[string]string) map[string]string {
 // defaultPortProtocol is the protocol of a networking port without a protocol.
 const defaultPortProtocol elbv2.NetworkingProtocol = "TCP"
 
-// mergeBinding sets the spec, labels and annotations of want in the stored binding live, and keeps other labels and
+// mergeBinding sets the spec, labels and annotations of want in the stored binding live, and retains other labels and
 // annotations. It reports whether live has changed. same reports whether two specs are equal.
 func mergeBinding(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) bool {
 	changed := false

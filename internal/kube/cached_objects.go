@@ -33,7 +33,7 @@ type cachedObjects struct {
 const maxChangedObjects = 100
 
 // newCachedObjects adds the indexes of a kind to its informer, and returns a reader of its objects. It returns nil if the
-// cache has a separate informer for each namespace, because these have no common index.
+// cache has a separate informer for each namespace, because such informers have no common index.
 func newCachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*cachedObjects, error) {
 	informer, ok := i.(toolscache.SharedIndexInformer)
 	if !ok {
@@ -111,8 +111,8 @@ func (h *cachedObjects) allObjects() ([]cluster.Object, error) {
 	return h.lastList, err
 }
 
-// applyChanges returns the last list with the changes since then. If the list already has all changes, it returns the same
-// slice. This is possible because several watchers may report the same change.
+// applyChanges returns the last list, updated with the objects that have changed since it was made. If the list already has
+// all changes, the same slice is returned. This occurs if several watchers report the same change.
 func (h *cachedObjects) applyChanges() ([]cluster.Object, error) {
 	out, cloned := h.lastList, false
 	for name := range h.changedSinceList {

@@ -52,7 +52,8 @@ func bindingRef(k bindings.Key) finding.Ref {
 	return finding.Ref{Kind: cluster.KindBinding, Namespace: k.Namespace, Name: k.Name}
 }
 
-// bindingWriter changes TargetGroupBindings, the readiness conditions of their pods, and the records of their targets.
+// bindingWriter changes TargetGroupBindings, the readiness conditions of their pods, and the ConfigMaps that record their
+// targets.
 type bindingWriter struct{ *fieldWriter }
 
 // cachedBinding returns the binding from the cache; nil if it does not exist.
@@ -64,8 +65,8 @@ func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding
 	return obj.(*elbv2.TargetGroupBinding), nil
 }
 
-// completeSpec writes the completed fields of a spec if the binding still has the version from which they were computed.
-// Otherwise it writes nothing: the event of the newer version starts another run.
+// completeSpec writes the completed fields of a spec if the binding still has the version from which they were computed. If
+// the version differs, it writes nothing, because the event of the newer version starts another run.
 func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpec) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil || b.ResourceVersion != w.Version {
@@ -123,8 +124,8 @@ func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) err
 	return c.patchStatus(ctx, b, status)
 }
 
-// patchField writes a field of an object by a merge patch (body). field and content identify the write, to detect that other
-// clients undo it.
+// patchField writes a field of an object by a merge patch (body). field and content identify the write, so that the
+// controller can detect that other clients undo it.
 func (c *fieldWriter) patchField(ctx context.Context, obj cluster.Object, part cluster.Part, field fieldKey, content any, body map[string]any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -133,8 +134,8 @@ func (c *fieldWriter) patchField(ctx context.Context, obj cluster.Object, part c
 	return c.writeField(ctx, obj, field, content, func() error { return c.api.Patch(ctx, obj, part, types.MergePatchType, data) })
 }
 
-// setPodCondition sets a readiness condition of the pod with the given UID. It does nothing if the pod does not exist or
-// another pod has its name now.
+// setPodCondition sets a readiness condition of the pod with the given UID. It does nothing if the pod does not exist or if
+// another pod now has its name.
 func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCondition) error {
 	obj, err := c.source.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: w.Namespace, Name: w.Name})
 	if err != nil || obj == nil || obj.GetUID() != w.UID {
@@ -169,7 +170,8 @@ func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCo
 		return c.api.Patch(ctx, obj, cluster.StatusPart, types.StrategicMergePatchType, data)
 	})
 	if apierrors.IsConflict(err) {
-		// If another pod has the name now, nothing has to be written. Otherwise the caller has to repeat the write.
+		// If another pod now has the name, nothing has to be written. If it is the same pod, the caller has to repeat the
+		// write.
 		live, readErr := c.readFromAPIServer(ctx, cluster.RefOf(obj))
 		if readErr != nil {
 			return ignoreNotFound(readErr)

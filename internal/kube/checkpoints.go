@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// CheckpointsName is the name of the Secret with the checkpoints of stacks. A Secret is used because its hashes depend on
-// client secrets: with a hash, a guess of a client secret can be verified.
+// CheckpointsName is the name of the Secret with the checkpoints of stacks. The checkpoints are in a Secret because their
+// hashes depend on client secrets. A reader of a hash could verify a guess of a client secret.
 const CheckpointsName = "fulcrum-checkpoints"
 
 // MembershipsName is the name of the Secret with the memberships of root objects in stacks. A Secret is used so that no
@@ -51,7 +51,7 @@ func (c SecretStore) Read(ctx context.Context) (string, error) {
 	return string(text), nil
 }
 
-// Write replaces the text, and keeps the other keys of the Secret. It creates the Secret if it does not exist.
+// Write replaces the text, and retains the other keys of the Secret. It creates the Secret if it does not exist.
 func (c SecretStore) Write(ctx context.Context, text string) error {
 	secret, write := c.newSecret(), c.API.Update
 	err := c.API.Read(ctx, secret)

@@ -20,7 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Cluster reads objects from a cluster.Source and writes them by an API. It implements engine.Cluster and bindings.Cluster.
+// Cluster reads objects from a cluster.Source, and writes objects with an API. It implements engine.Cluster and
+// bindings.Cluster.
 type Cluster struct {
 	*fieldWriter
 	bindings bindingWriter
@@ -41,7 +42,7 @@ type MembershipStore interface {
 
 var _ engine.Cluster = (*Cluster)(nil)
 
-// New returns a Cluster that reads from source and writes by api. clock is used for the times in events and conditions.
+// New returns a Cluster that reads from source and writes with api. clock is used for the times in events and conditions.
 func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
 	w := &fieldWriter{eventWriter: &eventWriter{source: source, api: api, clock: clock}}
 	return &Cluster{fieldWriter: w, bindings: bindingWriter{w}, Members: cluster.NewMemberships()}
@@ -65,8 +66,8 @@ func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) {
 	v.SubscribeList(ownership.BindingsOf(id))
 }
 
-// Apply implements engine.Cluster. A step may be repeated: if it was carried out before, it returns no error and writes
-// nothing.
+// Apply implements engine.Cluster. A step may be repeated. If the step was already carried out, Apply writes nothing and
+// returns no error.
 func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	switch action := s.Do.(type) {
 	case plan.ClaimFinalizer:
@@ -119,7 +120,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 }
 
 // reportFailedStatus writes an event about err, the result of writing the status of an object, and returns err. It writes no
-// event about a write that is only repeated later.
+// event if the write is only postponed.
 func (c *eventWriter) reportFailedStatus(ctx context.Context, ref cluster.Ref, err error) error {
 	if err != nil && ctx.Err() == nil && !isUndoneError(err) && !apierrors.IsConflict(err) {
 		c.writeEvent(ctx, cluster.Event{Ref: ref, Warning: true, Reason: failedStatusReason, Message: string(finding.CallFailed) + ": " + err.Error()})
@@ -128,8 +129,8 @@ func (c *eventWriter) reportFailedStatus(ctx context.Context, ref cluster.Ref, e
 }
 
 // forgetEndedWarnings removes the records of warnings about objects for which a patch reports success, so that such a
-// warning is written again if it occurs again. It keeps warnings that the same patches report: they have not ended, and
-// their events exist.
+// warning is written again if it occurs again. Records of warnings that the same patches report are retained, because these
+// warnings have not ended.
 func (c *eventWriter) forgetEndedWarnings(patches []cluster.Patch) {
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {
@@ -140,7 +141,8 @@ func (c *eventWriter) forgetEndedWarnings(patches []cluster.Patch) {
 	}
 }
 
-// lastingKeys returns the keys of the events in patches about object ref that are written only once while they last.
+// lastingKeys returns the keys of the events in patches about object ref that are written only once while their cause
+// exists.
 func lastingKeys(ref cluster.Ref, patches []cluster.Patch) map[eventKey]bool {
 	out := map[eventKey]bool{}
 	for _, p := range patches {

@@ -31,7 +31,7 @@ type cachedDefinition struct {
 }
 
 // definition reads the CRD of a kind. It returns an empty definition if the permission to read the CRD is missing. The
-// result is cached for durations.BriefWait, because many objects of one kind need it at the same time.
+// result is cached for durations.BriefWait, because many objects of one kind need the definition at the same time.
 func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.Definition, error) {
 	typ, ok := cluster.TypeOf(kind)
 	if !ok {

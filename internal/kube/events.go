@@ -16,8 +16,8 @@ import (
 // maxEventMessage is the maximum length of an event message in bytes that the API server accepts.
 const maxEventMessage = 1024
 
-// eventMessage returns a message in the form for an event: one line of printable text of at most maxEventMessage bytes. It
-// removes the middle of a longer message, because the beginning describes the fault and the end has the fix.
+// eventMessage returns a message in the form for an event: one line of printable text of at most maxEventMessage bytes. From
+// a longer message it removes the middle, because the beginning describes the fault and the end contains the fix.
 func eventMessage(s string) string {
 	const (
 		gap = "…"
@@ -31,7 +31,8 @@ func eventMessage(s string) string {
 	return strings.ToValidUTF8(s[:begin], "") + gap + strings.ToValidUTF8(s[len(s)-end:], "")
 }
 
-// eventFor returns the Event object for event ev about obj. r has its count and times, and serial makes its name unique.
+// eventFor returns the Event object for event ev about obj. r has the count and the times of the event, and serial makes the
+// name of the Event object unique.
 func eventFor(obj cluster.Object, ev cluster.Event, r eventRecord, serial uint64) *corev1.Event {
 	typ, _ := cluster.TypeOf(ev.Ref.Kind)
 	namespace := obj.GetNamespace()

@@ -13,10 +13,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// eventFilter decides which events are written. A warning about an object is written once. While the warning lasts, its
-// event is updated, because Kubernetes deletes an event after an hour. A normal event about the object ends its warnings: if
-// such a warning is reported again later, a new event is written. Normal events are always written, because they are only
-// created for changes.
+// eventFilter decides which events are written. A warning about an object is written once. While the cause of the warning
+// exists, its event is updated, because Kubernetes deletes an event after an hour. A normal event about the object ends its
+// warnings. If an ended warning is reported again later, a new event is written. Normal events are always written, because
+// they are only created for changes.
 type eventFilter struct {
 	mu              sync.Mutex
 	histories       map[types.UID]*eventHistory
@@ -30,7 +30,7 @@ type eventHistory struct {
 	records   map[eventKey]*eventRecord
 }
 
-// eventKey identifies an event of an object. While an event lasts, another event with the same key is not written.
+// eventKey identifies an event of an object. No second event with the same key is written until the first event has ended.
 type eventKey struct{ reason, message string }
 
 // eventRecord has the name, count and times of an Event object that was written.
@@ -45,14 +45,14 @@ type lastingWarning struct {
 	uid types.UID
 	ev  cluster.Event
 	key eventKey
-	// outlivesSuccess is set if a normal event does not end the warning. Such a warning is about writes to an object that
-	// other clients undo, although runs succeed.
+	// outlivesSuccess is set if a normal event does not end the warning. Such a warning reports that other clients undo
+	// writes to an object. Runs may succeed although this warning has not ended.
 	outlivesSuccess bool
 }
 
 const (
-	// maxRememberedObjects is the maximum number of objects whose events or writes are recorded. If there are more, all
-	// records are removed, and events are written again.
+	// maxRememberedObjects is the maximum number of objects whose events or writes are recorded. If this number is exceeded,
+	// all records are removed, and events are written again.
 	maxRememberedObjects = 20000
 	// maxWarningsPerObject is the maximum number of warnings that are written about one object within an hour. One
 	// annotation can have thousands of faults, each of which is a warning.
@@ -64,7 +64,7 @@ const (
 func repeatEventAfter() time.Duration { return durations.EventRetention * 2 / 3 }
 
 // recordNewEvent records an event that is about to be written. It returns the event to write, which may be an overflowEvent,
-// and its record; false if no event must be written.
+// and its record. It returns false if no event must be written.
 func (e *eventFilter) recordNewEvent(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, eventRecord, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,7 +99,7 @@ func (e *eventFilter) recordNewEvent(uid types.UID, ev cluster.Event, at time.Ti
 	return ev, *r, true
 }
 
-// rotateHour resets the number of writes if the hour in which they are counted is over.
+// rotateHour resets the number of writes if the counted hour has ended.
 func (h *eventHistory) rotateHour(at time.Time) {
 	if at.Sub(h.hourStart) >= durations.EventRetention {
 		h.hourStart, h.writes = at, 0
@@ -116,7 +116,7 @@ func (h *eventHistory) prune(at time.Time) {
 	}
 }
 
-// overflowEvent returns the event that is written for object ref instead of all further warnings above maxWarningsPerObject.
+// overflowEvent returns the event that replaces all warnings about object ref beyond maxWarningsPerObject.
 func overflowEvent(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
@@ -137,7 +137,7 @@ func (e *eventFilter) recordName(uid types.UID, key eventKey, name string) {
 	}
 }
 
-// recordOf returns the record of a warning; nil if there is none. The caller holds the lock.
+// recordOf returns the record of a warning; nil if the warning was not written. The caller holds the lock.
 func (e *eventFilter) recordOf(uid types.UID, key eventKey) *eventRecord {
 	if h := e.histories[uid]; h != nil {
 		return h.records[key]
@@ -145,8 +145,8 @@ func (e *eventFilter) recordOf(uid types.UID, key eventKey) *eventRecord {
 	return nil
 }
 
-// forgetWarnings removes the records of the warnings about an object, so that they are written again if they occur again. It
-// keeps the warnings with the keys in lasting, and warnings that a normal event does not end.
+// forgetWarnings removes the records of the warnings about an object, so that the warnings are written again if they occur
+// again. It retains the records of warnings with a key in lasting, and of warnings that a normal event does not end.
 func (e *eventFilter) forgetWarnings(uid types.UID, lasting map[eventKey]bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,7 +167,7 @@ func (e *eventFilter) forgetWarnings(uid types.UID, lasting map[eventKey]bool) {
 			}
 		}
 	}
-	h.records = retained // the history stays, because it counts the writes of this hour
+	h.records = retained // the history is retained, because it counts the writes of this hour
 }
 
 // removeRecord removes the record of an event that could not be written.
@@ -181,7 +181,7 @@ func (e *eventFilter) removeRecord(uid types.UID, ev cluster.Event) {
 }
 
 // recordLasting replaces the lasting warnings of a subject. For an object with more than maxWarningsPerObject warnings, an
-// overflowEvent replaces the last of them.
+// overflowEvent replaces the warnings beyond this number.
 func (e *eventFilter) recordLasting(subject string, warnings []lastingWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -232,8 +232,8 @@ func (e *eventFilter) takeDueWarnings(at time.Time, limit int) (out []dueWarning
 	return out
 }
 
-// countEmission records that the event of a lasting warning is updated now, and returns its record; nil if it is not due, or
-// the object already had maxWarningsPerObject writes in this hour.
+// countEmission records that the event of a lasting warning is updated now, and returns its record; nil if the event is not
+// due, or if maxWarningsPerObject events of the object were already written in this hour.
 func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord {
 	h := e.histories[l.uid]
 	if h == nil {
@@ -260,7 +260,7 @@ func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord
 	return r
 }
 
-// retryEmission makes a warning whose event could not be written due again after durations.SweepInterval.
+// retryEmission makes a warning due after durations.SweepInterval, because its event could not be written now.
 func (e *eventFilter) retryEmission(due dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// eventWriter writes events. It reads their objects from source and writes by api.
+// eventWriter writes events. It reads the objects of the events from source, and writes with api.
 type eventWriter struct {
 	source cluster.Source
 	api    API
@@ -63,8 +63,8 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	}
 }
 
-// recordLastingWarnings records all warnings in patches as the lasting warnings of a subject. It does nothing if patches
-// contains no cluster.LastingWarnings, which names the subject.
+// recordLastingWarnings records all warnings in patches as the lasting warnings of a subject. The subject is in the
+// cluster.LastingWarnings in patches. If patches contains none, nothing is recorded.
 func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
 	subject := subjectOf(patches)
 	if subject == "" {
@@ -112,7 +112,7 @@ func (c *Cluster) RepeatEvents(ctx context.Context) {
 	}
 }
 
-// emitEventAgain updates the event of a lasting warning. It creates a new event if the old one does not exist any more, or
+// emitEventAgain updates the event of a lasting warning. It creates a new event if the old event does not exist any more, or
 // if the permission to change events is missing.
 func (c *eventWriter) emitEventAgain(ctx context.Context, due dueWarning) error {
 	obj, err := c.source.Get(due.ev.Ref)

@@ -14,8 +14,8 @@ import (
 var errFenced = errors.New("this process may no longer write to Kubernetes")
 
 // FencedClient returns a copy of c for requests that only the leader sends. The copy checks fence before each attempt of a
-// request that changes something. Each request has a deadline: the timeout of c, or durations.RequestTimeout if c has none.
-// Because of the deadline, the copy is not suitable for watches.
+// request that changes something. Each request has a deadline: the timeout of c, or durations.RequestTimeout if c has no
+// timeout. Because of the deadline, the copy is not suitable for watches.
 func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	fenced := *c
 	if fenced.Transport == nil {
@@ -28,8 +28,8 @@ func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
 	return &fenced
 }
 
-// fencedTransport checks a fence before each request that changes something, and again before it sends the body: opening a
-// connection may take a long time, in which the lease may be lost.
+// fencedTransport checks a fence before each request that changes something, and again before it sends the body: the lease
+// may be lost while the connection is opened.
 type fencedTransport struct {
 	next  http.RoundTripper
 	fence engine.Fence

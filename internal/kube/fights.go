@@ -23,12 +23,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// fightDetector detects fights: this client and another client, such as a second controller, undo each other's writes to an
-// object again and again. It remembers the last writes of each object. If this client is about to write the same content to
-// the same field again, another client has undone the last write. Without a limit, both clients would write as fast as the
-// API server answers. Therefore repeated writes of an object have an exponential back-off. As soon as one write of an object
-// is repeated, all its writes are also limited to writesPerMinute. If no write of an object is repeated, none of them is
-// delayed.
+// fightDetector detects conflicting writers: this client and another client, such as a second controller, repeatedly undo
+// each other's writes to an object ("fight"). It stores the last writes of each object. If this client is about to write the
+// same content to the same field again, another client has undone the last write. Without a limit, both clients would write
+// as fast as the API server answers. Therefore repeated writes of an object have an exponential back-off. As soon as one
+// write of an object is repeated, all writes of this object are also limited to writesPerMinute. Writes of an object without
+// a repeated write are not delayed.
 type fightDetector struct {
 	mu       sync.Mutex
 	byObject map[objectKey]*writeHistory
@@ -40,11 +40,11 @@ type objectKey struct {
 	uid types.UID
 }
 
-// fieldKey identifies what is written to a field of an object.
+// fieldKey identifies a field of an object and, for some fields, the stack for which the field is written.
 type fieldKey struct {
 	name string
-	// subject is the stack for which a status is edited. Each of several stacks writes other content to the status of a route.
-	// Empty for other writes.
+	// subject is the stack for which a status is edited. It is needed because each stack of a route writes different content
+	// to the status of the route. It is empty for other writes.
 	subject string
 }
 
@@ -68,8 +68,9 @@ const writesPerMinute = 10
 // repeatBackOff defines the delays between repeated writes of one object.
 var repeatBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.AnswerTimeout, LongestDelay: durations.LongestRepeatDelay, StreakTimeout: durations.MinuteInterval}
 
-// isOver reports whether the last repeated write is so long ago that the next write is not delayed. A reported fight is over
-// durations.LongestRepeatDelay later, so that it is not reported again if it resumes soon.
+// isOver reports whether the last repeated write is so long ago that the next write is not delayed. A fight that was
+// reported is over only after a further durations.LongestRepeatDelay, so that no second event is written if the fight begins
+// again soon.
 func (f *writeHistory) isOver(now time.Time) bool {
 	if f.reported {
 		now = now.Add(-durations.LongestRepeatDelay)
@@ -77,8 +78,9 @@ func (f *writeHistory) isOver(now time.Time) bool {
 	return repeatBackOff.HasEnded(f.repeats, now)
 }
 
-// delayOf returns how long the write of content to a field must wait; 0 or less means that it may be sent now. repeated
-// reports whether the last write of the field had the same content, so that another client has undone it.
+// delayOf returns how long the write of content to a field must wait; 0 or less means that the write may be sent now.
+// repeated reports whether the last write of the field had the same content, which means that another client has undone that
+// write.
 func (m *fightDetector) delayOf(k objectKey, field fieldKey, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,8 +103,8 @@ func (m *fightDetector) recordWrite(k objectKey, field fieldKey, content content
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byObject) > maxRememberedObjects {
-		// Fights that continue are detected again after a few more writes. Reported fights are retained, because
-		// removeEndedFights ends their events.
+		// If all entries are removed, current fights are detected again after a few more writes. Reported fights are
+		// retained, because removeEndedFights ends their events.
 		maps.DeleteFunc(m.byObject, func(_ objectKey, f *writeHistory) bool { return !f.reported })
 	}
 	if m.byObject == nil {
@@ -129,7 +131,7 @@ func (m *fightDetector) recordWrite(k objectKey, field fieldKey, content content
 }
 
 // markReported records that the fight over an object is reported. It returns false if this was recorded before, or if no
-// writes of the object are remembered.
+// writes of the object are stored.
 func (m *fightDetector) markReported(k objectKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,7 +143,7 @@ func (m *fightDetector) markReported(k objectKey) bool {
 	return true
 }
 
-// removeEndedFights removes the fights that are over, and returns the objects of those that were reported.
+// removeEndedFights removes the fights that are over, and returns the objects of the removed fights that were reported.
 func (m *fightDetector) removeEndedFights(now time.Time) (out []cluster.Ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,8 +186,8 @@ type fieldWriter struct {
 }
 
 // writeField calls send, which writes a field of an object. If other clients have repeatedly undone this write, writeField
-// may return an undoneError instead, without calling send, and it reports the fight in an event. content is the desired
-// content of the field without parts that differ in each write, such as times.
+// reports the fight in an event, and may return an undoneError without calling send. content is the desired content of the
+// field without parts that differ in each write, such as times.
 func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field fieldKey, content any, send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -207,9 +209,9 @@ func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field 
 	return nil
 }
 
-// writeFieldWithoutVersion is writeField for a patch without a resource version, which never causes a conflict. obj is the
-// cached object, which may lack the last write. Therefore writeFieldWithoutVersion reads the object from the API server
-// before it repeats a write, and skips the write if written reports that the object already has the content.
+// writeFieldWithoutVersion is writeField for a patch without a resource version. Such a patch never causes a conflict. obj
+// is the cached object, which may not contain the last write. Therefore writeFieldWithoutVersion reads the object from the
+// API server before it repeats a write, and skips the write if written reports that the object already has the content.
 func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.Object, name string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -222,7 +224,7 @@ func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.
 			return ignoreNotFound(err)
 		}
 		if live.GetUID() != obj.GetUID() {
-			return nil // another object has the name now, and its event triggers a run
+			return nil // another object now has the name, and its event triggers a run
 		}
 		if ok, err := written(live); ok || err != nil {
 			return err
@@ -305,8 +307,8 @@ func isOwnControllerName(name string) bool {
 // specify no field manager.
 func ownFieldManager() string { return filepath.Base(os.Args[0]) }
 
-// comparableFields returns the fields of a status without transition times and without entries of other controllers. Both
-// may change although this controller writes the same content.
+// comparableFields returns the fields of a status without transition times and without entries of other controllers. Times
+// and entries of other controllers may change although this controller writes the same content.
 func comparableFields(fields any) (any, error) {
 	text, err := json.Marshal(fields)
 	if err != nil {

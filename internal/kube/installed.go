@@ -23,8 +23,8 @@ type Installation struct {
 }
 
 // ReadInstallation reads from an API server which of the kinds it serves at the version that the controller reads, and which
-// of them this process may list in namespace ("" for all namespaces). An informer without the permission to list would never
-// sync.
+// of these kinds this process may list in namespace ("" for all namespaces). An informer without the permission to list
+// would never sync.
 func ReadInstallation(ctx context.Context, d discovery.ServerResourcesInterface, c client.Reader, namespace string, kinds []cluster.Kind) (Installation, error) {
 	out := Installation{ServedKinds: map[cluster.Kind]bool{}, DeniedKinds: map[cluster.Kind]error{}}
 	kindsByVersion := map[schema.GroupVersion]map[string]bool{}
@@ -53,7 +53,7 @@ func ReadInstallation(ctx context.Context, d discovery.ServerResourcesInterface,
 			out.ServedKinds[k] = true
 		case apierrors.IsForbidden(err):
 			out.DeniedKinds[k] = err
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRD was deleted meanwhile
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRD was deleted after the kinds were read
 		default:
 			return out, fmt.Errorf("list %s: %w", k, err)
 		}

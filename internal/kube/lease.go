@@ -102,8 +102,8 @@ func newLease(ctx context.Context, lock resourcelock.Interface, namespace, name 
 // errNotLeader is the error that Lease.Fence returns.
 var errNotLeader = errors.New("the lease is not held by this process")
 
-// Fence returns an error if this process does not hold the lease, or has not renewed it recently enough to be sure that no
-// other process has acquired it.
+// Fence returns an error if this process does not hold the lease, or if the last renewal is so long ago that another process
+// may have acquired the lease.
 func (l *Lease) Fence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,8 +113,8 @@ func (l *Lease) Fence() error {
 	return nil
 }
 
-// Get implements resourcelock.Interface. If another process holds the lease, Fence returns an error from now on. This happens
-// if the Lease object was deleted: another process creates it again, and need not wait for a deadline.
+// Get implements resourcelock.Interface. If another process holds the lease, Fence returns an error after this call. This
+// case occurs if the Lease object was deleted, because another process can then create the object immediately.
 func (l *Lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
@@ -134,13 +134,13 @@ func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord)
 }
 
 // trackRenewal calls write, which stores the record r in the lease. If r names this process and the write succeeds, it
-// records the start of the call as the time of the renewal. If r releases the lease, Fence returns an error already during
-// the call.
+// records the start of the call as the time of the renewal. If r releases the lease, Fence returns an error from the start
+// of the call.
 func (l *Lease) trackRenewal(r resourcelock.LeaderElectionRecord, write func() error) error {
 	mine := r.HolderIdentity == l.Identity()
 	begun := l.clock.Now()
 	if !mine {
-		l.setRenewed(time.Time{}) // the lease is released: nothing may be written from now on
+		l.setRenewed(time.Time{}) // the lease is released, so nothing may be written any more
 	}
 	err := write()
 	if err == nil && mine {

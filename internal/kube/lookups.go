@@ -19,10 +19,10 @@ import (
 )
 
 // Lookups reads objects that other objects reference, such as Services, from the API server if the informers do not have
-// them. It also checks there whether the object that references them has changed. Both are necessary because each kind has
-// its own watch. An Ingress may arrive before a Service that was created earlier. The deletion of a Service may arrive before
-// an earlier edit that removed the reference from the Ingress. Without a lookup, an existing rule would answer 503 until the
-// other event arrives.
+// them. It also reads from the API server whether the referencing object has changed. Both reads are necessary because each
+// kind has its own watch. The event of an Ingress may arrive before the event of a Service that was created earlier. The
+// event of the deletion of a Service may arrive before the event of an earlier edit that removed the reference from the
+// Ingress. Without a lookup, an existing rule would answer 503 until the other event arrives.
 type Lookups struct {
 	live    client.Reader
 	clock   clock.PassiveClock
@@ -52,32 +52,33 @@ type namespaceLimits struct {
 	callLimiter *rate.Limiter
 	// waitLimiter limits the total time, in milliseconds, for which runs wait for answers.
 	waitLimiter *rate.Limiter
-	// changeLimiter limits how often objects of the namespace are found to have changed. Each time delays a run.
+	// changeLimiter limits how often objects of the namespace are found to have changed. Each such change delays a run.
 	changeLimiter *rate.Limiter
 }
 
-// failedCall is a call to the API server that failed. Until the time until, other calls for the namespace fail with err,
-// without a request.
+// failedCall is a call to the API server that failed. Before the time in the field until, other calls for the namespace
+// return err without a request.
 type failedCall struct {
 	err   error
 	until time.Time
 }
 
 const (
-	// maxAnswers is the maximum number of cached answers. It is necessary because users choose the names.
+	// maxAnswers is the maximum number of cached answers. The limit is necessary because users choose the names.
 	maxAnswers = 10_000
-	// callsRate and callsBurst limit the calls per second for all namespaces together. Beyond the limit, only the informer
-	// is read.
+	// callsRate and callsBurst limit the calls per second for all namespaces together. If the limit is exceeded, only the
+	// informer is read.
 	callsRate, callsBurst = 50, 500
 	// namespaceCallsRate and namespaceCallsBurst limit the calls per second for one namespace.
 	namespaceCallsRate, namespaceCallsBurst = 1, 50
 	// waitsRate and waitsBurst limit how many milliseconds per second runs wait for answers about one namespace.
 	waitsRate, waitsBurst = 10_000.0 / 60, 10_000
-	// changesRate and changesBurst limit how often per second objects of one namespace are found to have changed. Beyond the
-	// limit, only the informer is read, so that a tenant who constantly edits an object does not block a shared stack.
+	// changesRate and changesBurst limit how often per second objects of one namespace are found to have changed. If the
+	// limit is exceeded, only the informer is read, so that a tenant who constantly edits an object does not block a shared
+	// stack.
 	changesRate, changesBurst = 1.0 / 6, 50
-	// maxNamespaces is the maximum number of namespaces with limits. If one more is needed, the limits of all namespaces are
-	// reset.
+	// maxNamespaces is the maximum number of namespaces with limits. If the limits of another namespace are needed, the
+	// limits of all namespaces are reset.
 	maxNamespaces = 1000
 )
 
@@ -90,8 +91,8 @@ func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	}
 }
 
-// mayLookUp reports whether objects of a kind are read from the API server if the informer does not have them. These are the
-// kinds that other objects reference, and without which rules of these objects are lost.
+// mayLookUp reports whether objects of a kind are read from the API server if the informer does not have them. These are
+// kinds that other objects reference. If the referenced object is missing, the other object loses rules.
 func mayLookUp(kind cluster.Kind) bool {
 	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway || kind == cluster.KindListenerRuleConfiguration
 }
@@ -121,7 +122,7 @@ func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	case err != nil:
 		l.storeAnswer(ref, lookupAnswer{at: now})
 		return nil, nil
-	case deleted == l.deletionCount: // otherwise the object may have been deleted after the read
+	case deleted == l.deletionCount: // if the count has changed, the object may have been deleted after the read
 		l.storeAnswer(ref, lookupAnswer{found, now})
 	}
 	return found, nil
@@ -149,8 +150,8 @@ func (l *Lookups) confirmUnchanged(ctx context.Context, obj cluster.Object) erro
 // isAbsent reports whether an error means that an object does not exist, or that the permission to read it is missing.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
-// readObject reads an object from the API server into into, and removes what informers do not store. It also counts the time
-// of the call in the limits of the namespace, and records a failed call.
+// readObject reads an object from the API server, stores it in the parameter into, and removes the fields that informers do
+// not store. It also counts the time of the call in the limits of the namespace, and records a failed call.
 func (l *Lookups) readObject(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
 	start := l.clock.Now()
 	call, stop := context.WithTimeout(ctx, l.timeout)
@@ -183,7 +184,7 @@ func (l *Lookups) reserveConfirmation(ref cluster.Ref) (bool, error) {
 	return l.reserveCall(ref, now)
 }
 
-// countChange counts in the limits of a namespace that one of its objects was found to have changed.
+// countChange takes a token from changeLimiter of a namespace, because one of its objects has changed.
 func (l *Lookups) countChange(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +205,7 @@ func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted 
 	}
 	mustCall, err = l.reserveCall(ref, now)
 	if !mustCall && err == nil {
-		l.storeAnswer(ref, lookupAnswer{at: now}) // so that a run gets the same answer each time
+		l.storeAnswer(ref, lookupAnswer{at: now}) // stored, so that all reads of a run get the same answer
 	}
 	return nil, l.deletionCount, mustCall, err
 }

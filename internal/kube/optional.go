@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// AddOptionalKinds adds kinds whose CRDs need not be installed. They have no objects until StartKinds starts them.
+// AddOptionalKinds adds kinds whose CRDs may not be installed. The source returns no objects of these kinds before
+// StartKinds is called for them.
 func (s *Source) AddOptionalKinds(kinds []cluster.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,8 +35,8 @@ func (s *Source) Installed(kind cluster.Kind) bool {
 }
 
 // typeOf returns the type and the cached objects of a kind. objects is nil for a kind that is read with the client of the
-// cache. read is false for an optional kind that is not started. It is an error if the kind is unknown or the source is not
-// synced.
+// cache. read is false for an optional kind that is not started. It returns an error if the kind is unknown or the source is
+// not synced.
 func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, objects *cachedObjects, read bool, err error) {
 	s.mu.RLock()
 	typ, read = s.kinds[kind]
@@ -58,8 +59,8 @@ type watcher struct {
 	notify func(Event)
 }
 
-// startWatcher adds a watcher to the informer of its kind. For an optional kind that is not started yet, StartKinds does
-// this later. Watchers of optional kinds are stored, because StartKinds and StopKinds notify them.
+// startWatcher adds a watcher to the informer of its kind. For an optional kind that is not started yet, StartKinds adds the
+// watcher later. Watchers of optional kinds are stored, because StartKinds and StopKinds notify them.
 func (s *Source) startWatcher(w watcher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +76,7 @@ func (s *Source) startWatcher(w watcher) error {
 }
 
 // addInformerWatcher adds a watcher to the informer of its kind. The caller must hold s.mu, so that no kind is started
-// meanwhile.
+// during the call.
 func (s *Source) addInformerWatcher(w watcher) error {
 	typ := s.kinds[w.kind]
 	informer, err := s.cache.GetInformer(w.ctx, typ.New(), cache.BlockUntilSynced(false))
@@ -103,10 +104,10 @@ func (s *Source) addInformerWatcher(w watcher) error {
 	return nil
 }
 
-// StartKinds starts reading optional kinds that the API server serves now. All of them become readable at the same time.
-// Before the source is synced, StartKinds only creates their informers. Afterwards it waits for their first listings, starts
-// their events, and sends events for all objects of the kinds in renotify, whose results may depend on the new kinds. After
-// an error none of the new kinds is read, and StartKinds can be called again.
+// StartKinds starts reading optional kinds that the API server serves now. All of these kinds become readable at the same
+// time. Before the source is synced, StartKinds only creates their informers. When the source is synced, StartKinds waits
+// for the first listings, starts the events, and sends events for all objects of the kinds in renotify. Runs of these
+// objects may depend on the new kinds. After an error none of the new kinds is read, and StartKinds can be called again.
 func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind) (err error) {
 	types := map[cluster.Kind]cluster.Type{}
 	defer func() {
@@ -195,7 +196,7 @@ func (s *Source) stopReading(ctx context.Context, k cluster.Kind, typ cluster.Ty
 	delete(s.kinds, k)
 	delete(s.objects, k)
 	s.mu.Unlock()
-	err := s.cache.RemoveInformer(ctx, typ.New()) // without the lock, because it may call the API server
+	err := s.cache.RemoveInformer(ctx, typ.New()) // called without the lock, because RemoveInformer may call the API server
 	if err == nil {
 		return nil
 	}
@@ -230,7 +231,8 @@ func (s *Source) waitForListings(ctx context.Context, types map[cluster.Kind]clu
 	return nil
 }
 
-// notifyAll notifies watchers of all objects of kinds, as if they had not changed, like a resync.
+// notifyAll sends an event for each object of the kinds to the watchers. As in a resync, the old and the new object are the
+// same.
 func (s *Source) notifyAll(watchers []watcher, kinds []cluster.Kind) {
 	for _, w := range watchers {
 		if !slices.Contains(kinds, w.kind) {

@@ -33,8 +33,8 @@ func (c *Cluster) OwnedTargets(ctx context.Context, k bindings.Key) ([]string, b
 	return bindings.SplitIdentities(m.Data[ownedTargetsKey]), true, nil
 }
 
-// setOwnedTargets stores the targets of w in the ConfigMap, in place of the previous ones. It returns a conflict if another
-// client writes the ConfigMap meanwhile.
+// setOwnedTargets stores the targets of w in the ConfigMap, in place of the previous targets. It returns a conflict if
+// another client changes the ConfigMap at the same time.
 func (c *bindingWriter) setOwnedTargets(ctx context.Context, w bindings.SetOwnedTargets) error {
 	m := ownedTargetsConfigMap(w.Binding)
 	err := c.api.Read(ctx, m)

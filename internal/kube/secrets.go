@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Secrets reads single Secrets and watches each Secret that was read. Therefore the controller needs no permission for all
-// Secrets, and caches no others. While the watch of a Secret does not run, each call of Get reads the Secret from the API
-// server.
+// Secrets reads single Secrets and watches each Secret that was read. Therefore the controller needs no permission to list
+// all Secrets, and caches only Secrets that it has read. While the watch of a Secret does not run, each call of Get reads
+// the Secret from the API server.
 type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
@@ -41,7 +41,7 @@ type Logger interface {
 type watchedSecret struct {
 	informer           toolscache.SharedIndexInformer
 	stop               context.CancelFunc
-	notReadSinceRetain bool // set by Retain if the Secret is not wanted, reset by a read
+	notReadSinceRetain bool // set by Retain if wanted returns false for the Secret; reset by a read
 	forbidden          bool // whether the permission to read the Secret is missing
 }
 
@@ -50,15 +50,16 @@ func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log Logger) *
 	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*watchedSecret{}}
 }
 
-// Get returns one Secret and watches it from then on. It returns nil if the Secret does not exist or if the permission to
-// read it is missing. The watch detects a permission that is granted later. Get never sends a name that is not valid for a
-// Secret, because users choose the names, and the client returns an error for a name with a slash.
+// Get returns one Secret, and starts a watch of this Secret. It returns nil if the Secret does not exist or if the
+// permission to read it is missing. The watch detects a permission that is granted later. Get never sends a name that is not
+// valid for a Secret, because users choose the names, and the client returns an error for a name with a slash.
 func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	if len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
 		return nil, nil
 	}
 	w := s.watchSecret(ref)
-	// If the permission to read was withdrawn, the cached Secret is not used, as after a restart.
+	// If the permission to read was revoked, the cached Secret is not used, because it would also not be available after a
+	// restart.
 	if w.informer.HasSynced() && !s.isForbidden(w) {
 		obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name)
 		if err != nil || !ok {
@@ -78,7 +79,7 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	return obj, nil
 }
 
-// watchSecret returns the watch of a Secret, and starts the watch if there is none.
+// watchSecret returns the watch of a Secret, and starts the watch if it is not running.
 func (s *Secrets) watchSecret(ref cluster.Ref) *watchedSecret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,9 +154,9 @@ func (s *Secrets) isForbidden(w *watchedSecret) bool {
 	return w.forbidden
 }
 
-// Retain ends the watch of each Secret for which wanted returns false, if the previous call of Retain did not want the
-// Secret either and no read followed. The second condition protects Secrets that a current run has read and not yet
-// recorded.
+// Retain ends the watch of each Secret for which wanted returns false, if wanted also returned false in the previous call of
+// Retain, and the Secret was not read between the two calls. The last condition retains Secrets that a current run has read
+// and not yet recorded.
 func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

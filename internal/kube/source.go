@@ -55,13 +55,13 @@ var unfinishedPodSelector = fields.AndSelectors(
 
 // Event is a change of an object that a Source reads.
 type Event struct {
-	Old, New cluster.Object // Old is nil for a new object, New for a deleted one
+	Old, New cluster.Object // Old is nil for a new object, New is nil for a deleted object
 	// Unchanged is set if the object has not changed: the event is part of a resync or of the first listing.
 	Unchanged bool
 }
 
-// Source reads from informers. It implements cluster.Source. Before it is synced, its reads return errors, because objects
-// may exist that it has not received yet.
+// Source reads from informers. It implements cluster.Source. Before it is synced, its reads return errors, because the
+// informers may not have received all objects yet.
 type Source struct {
 	ctx           context.Context
 	cache         cache.Cache
@@ -74,7 +74,8 @@ type Source struct {
 	mu      sync.RWMutex
 	kinds   map[cluster.Kind]cluster.Type
 	objects map[cluster.Kind]*cachedObjects // without the kinds that are read with the client of the cache
-	// optionalKinds are the kinds that StartKinds may start. They have no objects before that.
+	// optionalKinds are the kinds that StartKinds may start. The source returns no objects of these kinds before they are
+	// started.
 	optionalKinds map[cluster.Kind]bool
 	watchers      []watcher // the watchers of optional kinds
 }
@@ -133,7 +134,7 @@ func (s *Source) createInformer(k cluster.Kind) (cluster.Type, error) {
 	return typ, nil
 }
 
-// WaitForSync waits until every informer has its first listing. It returns an error if ctx ends before.
+// WaitForSync waits until every informer has its first listing. It returns an error if ctx ends first.
 func (s *Source) WaitForSync(ctx context.Context) error {
 	if !s.cache.WaitForCacheSync(ctx) {
 		return errNotSynced
@@ -221,7 +222,7 @@ func (s *Source) getCached(typ cluster.Type, objects *cachedObjects, ref cluster
 	return obj, nil
 }
 
-// isUnwatched reports whether a namespace is not watched. No object in such a namespace exists for the controller.
+// isUnwatched reports whether a namespace is not watched. Objects in such a namespace are treated as missing.
 func (s *Source) isUnwatched(namespace string) bool {
 	return s.onlyNamespace != "" && namespace != "" && namespace != s.onlyNamespace
 }
@@ -246,8 +247,9 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 	return SortedItems(list)
 }
 
-// Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the objects that exist.
-// Events of an optional kind begin when the kind is started. Watch does not block. The calls of notify end with ctx.
+// Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with one event for each existing
+// object. Events of an optional kind begin when the kind is started. Watch does not block. notify is not called any more
+// after ctx has ended.
 func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Event)) error {
 	for _, k := range kinds {
 		if k == cluster.KindSecret {

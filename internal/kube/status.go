@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// editStatus changes a status that other clients write as well. It sends a patch that fails if another client has written
-// meanwhile, and makes at most maxWriteAttempts attempts. The first attempt uses the cached object, which is usually up to
-// date. Later attempts read the object from the API server. A missing object is not an error. subject is the stack for which
-// the status is edited, or empty.
+// editStatus changes a status that other clients write as well. It sends a patch that fails if another client has changed
+// the object since it was read, and makes at most maxWriteAttempts attempts. The first attempt uses the cached object, which
+// is usually up to date. Later attempts read the object from the API server. A missing object is not an error. subject is
+// the stack for which the status is edited, or empty.
 func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit, subject string) error {
 	obj, err := c.source.Get(p.Ref)
 	if err != nil || obj == nil {
@@ -42,7 +42,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit, subject 
 			return ignoreNotFound(err)
 		}
 		if obj.GetUID() != uid {
-			return nil // another object has the name now, and its event triggers a run
+			return nil // another object now has the name, and its event triggers a run
 		}
 	}
 }

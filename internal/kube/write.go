@@ -23,8 +23,8 @@ import (
 const maxWriteAttempts = 5
 
 // editFinalizers reads an object from the API server and sets its finalizers to the result of edit. The patch fails if
-// another client has written meanwhile. After maxWriteAttempts such failures, editFinalizers returns the conflict. change
-// identifies the change for the detection of repeated writes.
+// another client has changed the object since it was read. After maxWriteAttempts such failures, editFinalizers returns the
+// conflict error. change identifies the change for the detection of repeated writes.
 func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change string, edit func(obj cluster.Object) ([]string, error)) error {
 	for n := 1; ; n++ {
 		obj, err := c.readFromAPIServer(ctx, ref)
@@ -88,7 +88,7 @@ func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer
 }
 
 // releaseFinalizer removes the finalizer of a stack from an object. If the action requests it, the load balancer of the
-// stack is removed from the status of the object before.
+// stack is first removed from the status of the object.
 func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinalizer) error {
 	ref := action.Ref
 	if action.ClearStatus {
@@ -195,8 +195,8 @@ func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, 
 }
 
 // updateBinding updates the existing TargetGroupBinding with the name of want. It returns errNameTaken if that
-// TargetGroupBinding is being deleted or is for another target group. In both cases it must first be deleted completely: its
-// targets are deregistered before its finalizer is removed.
+// TargetGroupBinding is being deleted or is for another target group. In both cases the existing TargetGroupBinding must
+// first be deleted completely, because its targets are deregistered before its finalizer is removed.
 func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, action plan.PutBinding) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name

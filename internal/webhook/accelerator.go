@@ -13,7 +13,7 @@ import (
 
 // AcceleratorOptions are the options for the validation of GlobalAccelerators.
 type AcceleratorOptions struct {
-	// Served reports whether the controller serves GlobalAccelerators. If not, GlobalAccelerators are not checked.
+	// Served reports whether the controller serves GlobalAccelerators. If it is false, GlobalAccelerators are not checked.
 	Served bool
 	// Region is the region of the cluster.
 	Region string
@@ -23,7 +23,7 @@ type AcceleratorOptions struct {
 const maxAcceleratorWarnings = 5
 
 // validateAccelerator denies a new GlobalAccelerator with violations, and an update that adds violations. It allows an
-// update of a GlobalAccelerator that is being deleted, or of one whose spec does not change, because the controller must
+// update if the GlobalAccelerator is being deleted, or if the update does not change the spec, because the controller must
 // be able to remove the finalizer.
 func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error) {
 	ga := &aga.GlobalAccelerator{}
@@ -51,8 +51,8 @@ func (c Config) acceleratorViolations(ga *aga.GlobalAccelerator) []rules.Violati
 	return rules.FindViolations(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
-// answerForViolations returns an answer that denies the request because of the first violation that is not only advice, and
-// that warns about the other violations.
+// answerForViolations returns an answer that denies the request because of the first violation that is not only a
+// recommendation. The answer has warnings about all other violations.
 func answerForViolations(found []rules.Violation) (out Answer) {
 	omitted := 0
 	for _, v := range found {

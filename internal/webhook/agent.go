@@ -61,8 +61,8 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	return Answer{Changes: changes}, nil
 }
 
-// agentConfig returns the configuration of the agent. It looks first in the namespace of the pod, then in that of the
-// controller, then in agentDefaultNamespace. It returns nil if there is none.
+// agentConfig returns the configuration of the agent. It looks first in the namespace of the pod, then in the namespace of
+// the controller, and then in agentDefaultNamespace. It returns nil if no configuration exists.
 func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	tried := map[string]bool{"": true}
 	for _, ns := range []string{namespace, c.ControllerNamespace, agentDefaultNamespace} {
@@ -77,8 +77,8 @@ func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALB
 	return nil, nil
 }
 
-// isAgentEnabled reports whether the label of a pod enables the agent. If the pod has no label, the label of its namespace
-// decides.
+// isAgentEnabled reports whether the label of a pod enables the agent. If the pod has no such label, the label of its
+// namespace is used.
 func isAgentEnabled(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	switch pod.Labels[agentPodLabel] {
 	case "false":
@@ -90,7 +90,7 @@ func isAgentEnabled(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	return ok && ns.Labels[agentNamespaceLabel] == "enabled"
 }
 
-// addAgent returns the changes that add the agent to a pod that does not have it. Annotations of the pod override the
+// addAgent returns the changes that add the agent to a pod that does not have the agent. Annotations of the pod override the
 // configuration. An invalid annotation is an error.
 func addAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change, error) {
 	if slices.ContainsFunc(pod.Spec.Containers, func(con corev1.Container) bool { return con.Name == agentName }) {
@@ -109,7 +109,7 @@ func addAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change
 
 // agentSetting is a setting of the agent.
 type agentSetting struct {
-	annotation string             // the annotation that overrides value
+	annotation string             // the annotation that overrides the field value
 	variable   string             // the environment variable with the value
 	value      string             // the value in the configuration
 	check      func(string) error // checks the value of the annotation; nil allows any value
@@ -202,7 +202,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// portOf returns the port at the end of an address. It must be from 1 to 65535.
+// portOf returns the port at the end of an address. It returns an error if the port is not from 1 to 65535.
 func portOf(address string) (int32, error) {
 	n, err := strconv.ParseUint(address[strings.LastIndexByte(address, ':')+1:], 10, 16)
 	if err != nil || n == 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // completeBinding denies a new binding that names no target group. In an update that removes the ARN, it restores the ARN,
-// because the controller finds targets by the ARN. It leaves other empty fields to the controller.
+// because the controller finds targets by the ARN. Other empty fields are set later by the controller.
 func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	b := &v1beta1.TargetGroupBinding{}
 	if err := r.decode(r.Object, b); err != nil {

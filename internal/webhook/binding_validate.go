@@ -19,7 +19,7 @@ import (
 var vpcIDPattern = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{32})$`)
 
 // validateBinding checks the fields of a new binding, conflicts with other bindings, and changes of immutable fields in an
-// update. It allows an update of a binding that is being deleted, or of one whose spec does not change, because the
+// update. It allows an update if the binding is being deleted, or if the update does not change the spec, because the
 // controller must be able to remove the finalizer.
 func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	b := &v1beta1.TargetGroupBinding{}
@@ -107,9 +107,9 @@ func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	return out
 }
 
-// conflictingBinding returns another binding with the same target group, unless both are multi-cluster bindings; nil if
-// there is none. It compares only ARNs: a binding that names a target group which does not exist must not block other
-// bindings. The controller compares names.
+// conflictingBinding returns another binding with the same target group, unless both are multi-cluster bindings; nil if no
+// such binding exists. It compares only ARNs, because a binding with the name of a target group that does not exist must not
+// block other bindings. Names are compared by the controller.
 func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	if b.Spec.TargetGroupARN == "" {
 		return nil, nil

@@ -39,8 +39,8 @@ type IngressTranslator interface {
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// Config is the configuration of the webhooks. The paths of disabled features are served too, because webhook configurations
-// may contain them, but these features change no objects.
+// Config is the configuration of the webhooks. The paths of disabled features are also served, because webhook
+// configurations may contain these paths. Disabled features change no objects.
 type Config struct {
 	// Source contains all objects except Secrets.
 	Source cluster.Source
@@ -49,8 +49,8 @@ type Config struct {
 	Namespace string
 	// Ingress translates Ingresses.
 	Ingress IngressTranslator
-	// DenyClassAnnotation and DenyGroupName deny objects that newly use the annotation for the class or for the
-	// IngressGroup.
+	// DenyClassAnnotation and DenyGroupName deny new objects with the annotation for the class or for the IngressGroup, and
+	// updates that add the annotation.
 	DenyClassAnnotation, DenyGroupName bool
 
 	// ReadinessGates enables the injection of readiness gates.
@@ -76,7 +76,7 @@ type Config struct {
 
 // AgentConfigs reads configurations of the target control agent.
 type AgentConfigs interface {
-	// AgentConfig returns the configuration of a namespace, nil if there is none.
+	// AgentConfig returns the configuration of a namespace, nil if the namespace has no configuration.
 	AgentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error)
 }
 
@@ -110,8 +110,9 @@ func Endpoints(c Config) []Endpoint {
 		rule     answerFunc
 		// metricPath is the path in metrics, if it differs from path.
 		metricPath string
-		// inAllNamespaces calls rule for all requests: IngressClassParams have no namespace, and completeService restores a
-		// removed class everywhere.
+		// inAllNamespaces calls the rule also for requests in namespaces that are not watched. It is set for
+		// IngressClassParams, which have no namespace, and for completeService, which restores a removed class in all
+		// namespaces.
 		inAllNamespaces bool
 	}{
 		{path: PathPodGate, mutating: true, rule: c.injectGates},

@@ -20,7 +20,7 @@ import (
 const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 
 // injectGates adds the readiness gates of the TargetGroupBindings of its Services to a new pod. If the name of a binding is
-// too long for a readiness gate, it adds a warning instead, because the API server would reject the pod.
+// too long for a readiness gate, it adds a warning and no readiness gate, because the API server would reject the pod.
 func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := r.decode(r.Object, pod); err != nil {
@@ -63,7 +63,7 @@ func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []c
 }
 
 // gateChanges returns the changes that add missing readiness gates to a pod. If it adds readiness gates, it also removes
-// those with legacyGatePrefix, because their conditions would never become true.
+// readiness gates with legacyGatePrefix, because their conditions would never become true.
 func gateChanges(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if len(want) == 0 {
 		return nil

@@ -34,9 +34,9 @@ const (
 // maxWarnings is the maximum number of warnings in an answer. The API server truncates long answers.
 const maxWarnings = 10
 
-// validateIngress denies an Ingress with forbidden annotations, or with findings for which DenyingCheck returns a check. It
-// warns about other errors. It allows every update of an Ingress that is being deleted, or of one whose relevant content
-// does not change, because the controller must be able to remove the finalizer.
+// validateIngress denies an Ingress with forbidden annotations, or with findings for which DenyingCheck returns a check. For
+// other errors, it adds warnings to the answer. It allows every update if the Ingress is being deleted, or if the update
+// does not change the relevant content, because the controller must be able to remove the finalizer.
 func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	ing := &networkingv1.Ingress{}
 	if err := r.decode(r.Object, ing); err != nil {
@@ -82,7 +82,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 			return refuse(ingressGroupNameCheck, ingressGroupAnnotation+": --disable-ingress-group-name-annotation forbids new and changed values; remove it, or use a class whose parameters set the IngressGroup")
 		}
 	}
-	// Without a valid class the Ingress may belong to another controller.
+	// If the class is not valid, the backends are not checked, because the Ingress may belong to another controller.
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
 		found = append(found, backendFindings(ing)...).Sorted()
 	}
@@ -104,7 +104,7 @@ func (c Config) ingressFindings(v *cluster.View, ing *networkingv1.Ingress) find
 }
 
 // DenyingCheck returns the name of the check that denies an Ingress with a finding, or "" if no check denies it. An Ingress
-// whose class or class parameters do not exist is not denied, because they may be created later.
+// whose class or class parameters do not exist is not denied, because the class or the parameters may be created later.
 func DenyingCheck(f finding.Finding) string {
 	switch {
 	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == defaultClassField:
@@ -117,7 +117,7 @@ func DenyingCheck(f finding.Finding) string {
 	return ""
 }
 
-// refusalText returns the texts of the findings for which check denies an Ingress, joined; "" if there are none.
+// refusalText returns the joined texts of the findings for which check denies an Ingress; "" if check does not deny it.
 func refusalText(found finding.List, check string) string {
 	var out []string
 	for _, f := range found {
@@ -129,8 +129,8 @@ func refusalText(found finding.List, check string) string {
 }
 
 // warningTexts returns the texts of the errors for which no check denies an Ingress. Errors about Secrets are left out,
-// because the webhook does not read Secrets. If members disagree on a setting, the value in AWS decides. The webhook does not
-// read AWS, so it adds this exception to the text.
+// because the webhook does not read Secrets. If members disagree on a setting, the value in AWS decides. The webhook does
+// not read AWS, so it adds a note about this exception to the text.
 func warningTexts(found finding.List) []string {
 	var out []string
 	for _, f := range found {
@@ -171,8 +171,8 @@ func hasClassAnnotation(ing *networkingv1.Ingress) bool {
 	return ok
 }
 
-// backendFindings returns the findings about backends because of which an Ingress is denied. The translation returns the
-// same findings, unless it holds the Ingress for another reason and therefore does not translate its backends.
+// backendFindings returns the findings about invalid backends, for which an Ingress is denied. It is needed because the
+// translation does not return these findings if it holds the Ingress for another reason.
 func backendFindings(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: cluster.KindIngress, Namespace: ing.Namespace, Name: ing.Name}
 	parsed := settings.ParseIngress(ing.Annotations, ref)

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// proposedSource is a source in which a proposed object replaces the stored object. It has no Secrets, because a proposed
-// object must not cause the controller to read a Secret.
+// proposedSource is a source in which a proposed object replaces the stored object. It returns no Secrets, because a
+// proposed object must not cause the controller to read a Secret.
 type proposedSource struct {
 	cluster.Source
 	ref cluster.Ref

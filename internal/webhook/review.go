@@ -25,7 +25,7 @@ type Request struct {
 // Answer is the answer to the API server. The zero value allows the request without a message.
 type Answer struct {
 	Refusal *Refusal
-	// Warnings are shown to the client that made the request, whether it is allowed or denied.
+	// Warnings are shown to the client that made the request, for allowed and denied requests.
 	Warnings []string
 	// Changes are applied to the object, in this order.
 	Changes []Change
@@ -38,8 +38,8 @@ type Refusal struct {
 	Message string
 }
 
-// Change is an operation of a JSON patch. Changes are not computed from two encodings of an object, because such a patch
-// would remove fields that this version of the controller does not know.
+// Change is an operation of a JSON patch. Changes are not computed from two encodings of an object, because a computed patch
+// would remove fields that are unknown to this version of the controller.
 type Change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -49,8 +49,8 @@ type Change struct {
 // setChange returns the change that adds or replaces a field, or that appends an item if the path ends in "/-".
 func setChange(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
 
-// answerFunc returns the answer to a request. If it returns an error, there is no answer, and the failure policy of the
-// webhook applies.
+// answerFunc returns the answer to a request. If it returns an error, the request gets no answer, and the failure policy of
+// the webhook applies.
 type answerFunc func(ctx context.Context, r Request) (Answer, error)
 
 // deny returns an answer that denies a request.
@@ -65,7 +65,7 @@ type decodeError struct{ err error }
 func (u decodeError) Error() string { return "the object cannot be decoded: " + u.err.Error() }
 
 // decode decodes raw, the proposed or the stored object of the request, into obj. The object gets the namespace of the
-// request. An error is a decodeError.
+// request. Each returned error is a decodeError.
 func (r Request) decode(raw json.RawMessage, obj metav1.Object) error {
 	if err := json.Unmarshal(raw, obj); err != nil {
 		return decodeError{err}

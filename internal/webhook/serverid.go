@@ -33,7 +33,7 @@ func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) 
 }
 
 // serverIDChanges returns the changes that add an environment variable with a server ID to the containers that the pod lists
-// in the annotation targets.QUICAnnotation. It omits containers that already have the variable.
+// in the annotation targets.QUICAnnotation. It omits containers that already have this environment variable.
 func (c Config) serverIDChanges(ctx context.Context, pod *corev1.Pod) ([]Change, error) {
 	named := map[string]bool{}
 	for _, n := range strings.Split(pod.Annotations[targets.QUICAnnotation], ",") {

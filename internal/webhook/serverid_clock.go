@@ -34,7 +34,7 @@ type ServerIDGenerator struct {
 	sequence   int64
 }
 
-// WorkerNumbers assigns worker numbers. Each process claims one.
+// WorkerNumbers assigns worker numbers. Each process claims one worker number.
 type WorkerNumbers interface {
 	// Claim claims a worker number below WorkerCount. After an error, ServerIDGenerator calls Claim again for the next
 	// server ID.

@@ -8,7 +8,7 @@ import (
 )
 
 // completeService sets the load balancer class of the controller on new Services of type LoadBalancer. If an update removes
-// the class of a Service, it restores the class, because the API server does not allow the removal.
+// the class of a Service, completeService restores the class, because the API server does not allow its removal.
 func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	svc := &corev1.Service{}
 	if err := r.decode(r.Object, svc); err != nil {
@@ -18,7 +18,7 @@ func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 		return Answer{}, nil
 	}
 	if r.Operation == admissionv1.Create && !c.isWatched(r.Namespace) {
-		return Answer{}, nil // other controllers ignore a Service with the class
+		return Answer{}, nil // no change: other controllers ignore a Service with a class
 	}
 	class := c.LoadBalancerClass
 	if r.Operation == admissionv1.Update {

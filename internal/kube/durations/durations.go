@@ -5,9 +5,9 @@ package durations
 
 import "time"
 
-// Durations of the lease. Other controllers have the same defaults.
+// Durations of the lease. The values are the defaults of controller-runtime.
 const (
-	// LeaseDuration is how long another process waits after the last renewal that it has seen, before it acquires the lease.
+	// LeaseDuration is how long another process waits after the last observed renewal, before it acquires the lease.
 	LeaseDuration = 15 * time.Second
 	// RenewDeadline is how long the holder tries to renew the lease.
 	RenewDeadline = 10 * time.Second
@@ -28,7 +28,7 @@ const (
 	// delay after a failure of periodic work for the whole cluster.
 	AnswerTimeout = 5 * time.Second
 	// StopGrace is how long a run may continue after the process has received SIGTERM. With the defaults of the chart, the
-	// pod is killed after 10 s, and the process has to write the last checkpoint before that.
+	// pod is killed after 10 s, and the process has to write the last checkpoint before the pod is killed.
 	StopGrace = 7 * time.Second
 	// AdmissionTimeout is the deadline of an admission response. The API server waits for ten seconds.
 	AdmissionTimeout = 9 * time.Second
@@ -38,8 +38,8 @@ const (
 	// ListingTimeout is the deadline of the first listings of kinds. It is also how long connections to the webhook and to
 	// the console may be idle. Go clients close idle connections after 90 seconds.
 	ListingTimeout = 2 * time.Minute
-	// SlowChangeAge is how long a change of an accelerator may take before fulcrum doctor reports it. It usually takes
-	// minutes.
+	// SlowChangeAge is how long a change of an accelerator may take before fulcrum doctor reports it. Such a change usually
+	// takes a few minutes.
 	SlowChangeAge = 20 * time.Minute
 )
 
@@ -64,7 +64,8 @@ const (
 	// mode and the check of the webhook certificate.
 	LongInterval = 10 * time.Minute
 	// LongestRepeatDelay is the maximum delay of a write that another client repeatedly undoes. If an event has reported the
-	// repeated writes, they count as ended only this much later, so that no second event is written if they begin again.
+	// repeated writes, they are regarded as ended only after this additional time, so that no second event is written if the
+	// writes begin again soon.
 	LongestRepeatDelay = 15 * time.Minute
 	// MaxDelay is the maximum delay of a stack after repeated failures, the same as in the AWS Load Balancer Controller.
 	MaxDelay = 1000 * time.Second

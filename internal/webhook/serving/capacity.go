@@ -7,9 +7,9 @@ import (
 )
 
 // capacity limits a quantity that all callers share, such as the bytes of requests. Any pod of the cluster can call the
-// webhooks. When the capacity is used up, the oldest reservation of the address with the highest usage is revoked. Such an
-// address is probably no API server, because API servers have few connections from few addresses. A caller waits if its
-// address would have the highest usage.
+// webhooks. When the capacity is used up, the oldest reservation of the address with the highest usage is revoked. This
+// address is probably not an API server, because API servers use few connections from few addresses. If the address of a new
+// caller would have the highest usage, the caller waits.
 type capacity struct {
 	total int
 
@@ -61,8 +61,8 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 	return true, nil
 }
 
-// makePermanent excludes a reservation from revocation, because its holder will release it soon. It returns false if the
-// reservation has already been revoked.
+// makePermanent excludes a reservation from revocation. It is called when the holder will release the reservation soon. It
+// returns false if the reservation has already been revoked.
 func (c *capacity) makePermanent(r *reservation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +82,8 @@ func (c *capacity) release(r *reservation) {
 	}
 }
 
-// nextToRevoke returns the oldest revocable reservation of the address with the highest usage; nil if no address uses
-// more than n.
+// nextToRevoke returns the oldest revocable reservation of the address with the highest usage; nil if no address has a usage
+// of more than n.
 func (c *capacity) nextToRevoke(n int) *reservation {
 	var out *reservation
 	for address, usage := range c.usage {
@@ -94,7 +94,8 @@ func (c *capacity) nextToRevoke(n int) *reservation {
 	return out
 }
 
-// usedBy returns how much an address uses. It creates no entry, because a refused reservation is not released.
+// usedBy returns how much an address uses. It creates no entry for the address, because a refused reservation is never
+// released, and only a release removes an entry.
 func (c *capacity) usedBy(address string) int {
 	if usage := c.usage[address]; usage != nil {
 		return usage.used
@@ -102,7 +103,7 @@ func (c *capacity) usedBy(address string) int {
 	return 0
 }
 
-// usageOf returns the usage of an address, and creates the entry if there is none.
+// usageOf returns the usage of an address, and creates the entry if the address has no entry.
 func (c *capacity) usageOf(address string) *addressUsage {
 	if c.usage == nil {
 		c.usage = map[string]*addressUsage{}
@@ -119,7 +120,7 @@ func (c *capacity) removeFromRevocable(r *reservation) {
 	usage.revocable = slices.DeleteFunc(usage.revocable, func(o *reservation) bool { return o == r })
 }
 
-// subtract subtracts a reservation from the usage, and wakes the callers that wait.
+// subtract subtracts a reservation from the usage, and notifies the waiting callers.
 func (c *capacity) subtract(r *reservation) {
 	c.removeFromRevocable(r)
 	usage := c.usageOf(r.address)

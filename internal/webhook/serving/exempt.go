@@ -31,7 +31,7 @@ func (k *CertificateKeeper) currentUser(ctx context.Context) (string, error) {
 // permission to write webhook configurations, it leaves the match conditions unchanged.
 func (k *CertificateKeeper) ExemptController(ctx context.Context) error {
 	if k.Secrets == nil || k.SelfSubjectReviews == nil {
-		return nil // outside a cluster the user is a person, not the controller
+		return nil // outside a cluster, the user of this process is usually a person
 	}
 	user, err := k.currentUser(ctx)
 	if apierrors.IsForbidden(err) {
@@ -73,7 +73,7 @@ func (k *CertificateKeeper) exemptControllerIn(ctx context.Context, configuratio
 	return k.patch(ctx, configuration, changes)
 }
 
-// namesUser reports whether a condition names the user, alone or with others.
+// namesUser reports whether a condition contains the user name.
 func namesUser(c admissionv1.MatchCondition, user string) bool {
 	return strings.Contains(c.Expression, strconv.Quote(user)) || strings.Contains(c.Expression, "'"+user+"'")
 }

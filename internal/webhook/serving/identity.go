@@ -19,11 +19,12 @@ import (
 // could enlarge the bundle.
 const maxAuthorities = 4
 
-// servingIdentity is a serving certificate with its key, and the CAs that clients have to trust, all in PEM.
+// servingIdentity is a serving certificate with its key, and the CAs that clients have to trust. All fields are in PEM
+// format.
 type servingIdentity struct{ CA, Cert, Key []byte }
 
-// newIdentity creates a CA and a certificate for the host names. Valid CAs of the bundle previous stay in the new bundle,
-// because replicas serve the previous certificate until they read the new one.
+// newIdentity creates a CA and a certificate for the host names. Valid CAs of the bundle previous are also included in the
+// new bundle, because replicas serve the previous certificate until they read the new certificate.
 func newIdentity(names []string, previous []byte, now time.Time) (servingIdentity, error) {
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,

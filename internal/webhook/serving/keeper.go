@@ -26,19 +26,20 @@ const (
 	caBundleKey    = "ca.crt"
 )
 
-// CertificateKeeper creates and renews the certificate of the webhook server. Replicas share it through a Secret of type
-// kubernetes.io/tls, whose key ca.crt has the bundle of CAs. The certificate of a Secret that the controller did not create
-// is served, but the Secret is never changed.
+// CertificateKeeper creates and renews the certificate of the webhook server. Replicas share the certificate through a
+// Secret of type kubernetes.io/tls, whose key ca.crt has the bundle of CAs. If the controller did not create the Secret, its
+// certificate is served, but the Secret is never changed.
 //
 // The CA bundle is written into the webhook configurations before the certificate is served. Configurations are read before
-// the Secret, and are written only if they have not changed since. Therefore an older bundle never replaces a newer one.
+// the Secret, and are written only if they have not changed since that read. Therefore an older bundle never replaces a
+// newer bundle.
 type CertificateKeeper struct {
-	// Secrets and Hooks are clients of the API server. If Secrets is nil, the certificate is in memory only, and the API
-	// server does not trust it.
+	// Secrets and Hooks are clients of the API server. If Secrets is nil, the certificate is only in memory, and the API
+	// server does not trust this certificate.
 	Secrets corev1client.SecretInterface
 	Hooks   admissionclient.AdmissionregistrationV1Interface
 	// Secret and Service are names in Namespace. Configuration is the name of both webhook configurations; the bundle is
-	// written only into their webhooks that use the Service.
+	// written only into webhooks that use the Service.
 	Namespace, Secret, Service, Configuration string
 	// SelfSubjectReviews is the client that reads the name of the user of this process; nil leaves match conditions unchanged.
 	SelfSubjectReviews authenticationclient.SelfSubjectReviewInterface
@@ -131,7 +132,7 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 		}
 		previous := id.CA
 		if missing {
-			// If the Secret was deleted, other replicas serve its certificate until they read the new one.
+			// If the Secret was deleted, other replicas serve the old certificate until they read the new certificate.
 			previous = k.currentAuthorities
 		}
 		if id, err = newIdentity(k.hostNames(), previous, k.Clock.Now()); err != nil {
@@ -151,13 +152,13 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return servingIdentity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
 		}
-		// Another replica has written a certificate. The next attempt uses it.
+		// Another replica has written a certificate. The next attempt uses that certificate.
 	}
 	return servingIdentity{}, fmt.Errorf("secret %s was changed by another client during each attempt", k.Secret)
 }
 
-// serveUnsharedCertificate serves a certificate that only this process has. It creates a certificate if the process has
-// none, or one that expires soon.
+// serveUnsharedCertificate serves a certificate that only this process has. It creates a certificate if the process has no
+// certificate, or if its certificate expires soon.
 func (k *CertificateKeeper) serveUnsharedCertificate() error {
 	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.CertificateLifetime/3 {
 		return nil
@@ -174,7 +175,7 @@ func (k *CertificateKeeper) serveUnsharedCertificate() error {
 	return nil
 }
 
-// serveIdentity serves a certificate from now on, and records its CAs.
+// serveIdentity sets the certificate that is served, and records its CAs.
 func (k *CertificateKeeper) serveIdentity(id servingIdentity, cert *tls.Certificate) {
 	k.currentAuthorities = id.CA
 	k.servedCertificate.Store(cert)
@@ -191,8 +192,8 @@ func (k *CertificateKeeper) logOnce(topic, message string, values ...any) {
 	}
 }
 
-// ignoreMissingOrForbidden returns nil if a webhook configuration was read, does not exist, or may not be read. It returns
-// other errors with a description.
+// ignoreMissingOrForbidden returns nil if a webhook configuration was read or does not exist, or if the permission to read
+// it is missing. It returns other errors with a description.
 func (k *CertificateKeeper) ignoreMissingOrForbidden(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
@@ -204,7 +205,7 @@ func (k *CertificateKeeper) ignoreMissingOrForbidden(err error) error {
 	return fmt.Errorf("read the webhook configuration: %w", err)
 }
 
-// logMissingRightOnce logs that the right to change webhook configurations is missing.
+// logMissingRightOnce logs that the permission to change webhook configurations is missing.
 func (k *CertificateKeeper) logMissingRightOnce() {
 	k.logOnce("bundle", "no permission to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
 }

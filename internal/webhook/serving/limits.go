@@ -19,13 +19,13 @@ type limits struct {
 	readTimeout time.Duration // time to read a request with its body
 }
 
-// defaultLimits are far above the needs of API servers: an API server has one connection, sends without delay, and waits ten
+// defaultLimits are much higher than API servers need. An API server has one connection, sends without delay, and waits ten
 // seconds for the answer.
 var defaultLimits = limits{connections: 512, bodyBytes: 32 << 20, readTimeout: durations.AnswerTimeout}
 
 // The limits of a single connection or request, in bytes.
 const (
-	// maxHeaderSize is the maximum size of the headers of a request. An API server sends less.
+	// maxHeaderSize is the maximum size of the headers of a request. The headers of an API server are smaller.
 	maxHeaderSize = 64 << 10
 	// receiveWindow is the number of bytes of a connection that are buffered before they are read.
 	receiveWindow = 64 << 10
@@ -33,7 +33,8 @@ const (
 	minBufferSize = 4 << 10
 )
 
-// bodyLimiter reads the body of each request before it calls the handler. The size of the bodies is limited by the capacity.
+// bodyLimiter reads the body of each request before it calls the handler. The field capacity limits the total size of the
+// bodies.
 type bodyLimiter struct {
 	mux         *http.ServeMux
 	capacity    *capacity
@@ -62,15 +63,15 @@ func (b *bodyLimiter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "the body of the request cannot be read", http.StatusServiceUnavailable)
 		return
 	}
-	// The read deadline is removed. If it passed before the answer is sent, net/http would treat an HTTP/1 connection as
-	// closed and would not send the answer.
+	// The read deadline is removed. If the deadline passed before the answer is sent, net/http would treat an HTTP/1
+	// connection as closed and would not send the answer.
 	_ = deadline.SetReadDeadline(time.Time{})
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	b.mux.ServeHTTP(w, req)
 }
 
-// readAll reads a body, at most one byte more than webhook.MaxReview. It reserves the content length before it reads, so
-// that two partly read bodies never wait for each other.
+// readAll reads a body, but at most one byte more than webhook.MaxReview. It reserves the content length before it reads the
+// body, so that two partly read bodies never wait for each other.
 func (b *bodyLimiter) readAll(req *http.Request, r *reservation) ([]byte, error) {
 	reserved := max(int(min(req.ContentLength, webhook.MaxReview+1)), minBufferSize)
 	if err := b.reserve(req, r, reserved, req.ContentLength >= 0); err != nil {
@@ -100,7 +101,7 @@ func (b *bodyLimiter) readAll(req *http.Request, r *reservation) ([]byte, error)
 	}
 }
 
-// reserve reserves n bytes for a body. If mayWait is set, it waits until they are available.
+// reserve reserves n bytes for a body. If mayWait is set, it waits until the bytes are available.
 func (b *bodyLimiter) reserve(req *http.Request, r *reservation, n int, mayWait bool) error {
 	timer := time.NewTimer(b.readTimeout)
 	defer timer.Stop()

@@ -44,7 +44,8 @@ type Options struct {
 
 // Server is a TLS server that renews its certificate, and limits the resources that callers can use.
 type Server struct {
-	// Server registers the paths and their metrics. Its Start is not used, because it sets no read deadlines.
+	// Server registers the paths and their metrics. Its method Start is not used, because that method sets no read
+	// deadlines.
 	webhook.Server
 	certs   *certificateSelector
 	log     logr.Logger
@@ -187,8 +188,8 @@ func (c *certificateSelector) getCertificate(hello *tls.ClientHelloInfo) (*tls.C
 	return nil, errors.New("there is no certificate yet")
 }
 
-// renew keeps the certificate up to date until the context ends. It uses the files as soon as they exist; until then it
-// calls Sync of the keeper.
+// renew keeps the certificate up to date until the context ends. It uses the certificate files as soon as they exist. Before
+// that time it calls Sync of the keeper.
 func (c *certificateSelector) renew(ctx context.Context) {
 	var nextSync time.Time
 	tick := time.NewTicker(durations.ShortInterval)
@@ -221,8 +222,8 @@ func (c *certificateSelector) renew(ctx context.Context) {
 	}
 }
 
-// watchFiles reloads the files until the context ends. The owner of the files sets the CA bundle, but the match conditions
-// still need the user of the controller.
+// watchFiles reloads the files until the context ends. It does not write the CA bundle, which the owner of the files sets,
+// but it writes the user of the controller into the match conditions.
 func (c *certificateSelector) watchFiles(ctx context.Context, w *certwatcher.CertWatcher) {
 	ended := make(chan struct{})
 	go func() {

@@ -26,8 +26,9 @@ type WorkerNumbers struct {
 	Random     webhook.Random
 }
 
-// Claim returns a worker number below webhook.WorkerCount, and writes the next number into the ConfigMap. The first number of
-// a cluster is random. Because the numbers are assigned in a cycle, no other running process has the same number.
+// Claim returns a worker number below webhook.WorkerCount, and writes the next number into the ConfigMap. The first number
+// of a cluster is random. The numbers are assigned in ascending order and begin again at 0, so that no other running process
+// has the same number.
 func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 	const limit = webhook.WorkerCount
 	for range 10 {

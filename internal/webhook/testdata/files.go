@@ -1,5 +1,5 @@
 // Package testdata has the golden files of admission. They are embedded for tests of other packages. If a test opened the
-// files instead, go test could not use its cached result in a new clone, where the files have new modification times.
+// files itself, go test could not use its cached result in a new clone, because the files have new modification times there.
 package testdata
 
 import "embed"
