@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
@@ -180,6 +182,11 @@ func textOf(v any) string {
 			out = append(out, k+"="+x[k])
 		}
 		return strings.Join(out, ", ")
+	case metav1.LabelSelector:
+		if len(x.MatchLabels)+len(x.MatchExpressions) == 0 {
+			return "none"
+		}
+		return metav1.FormatLabelSelector(&x)
 	default:
 		return fmt.Sprintf("%+v", x)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -185,8 +186,11 @@ func TestEachChangeIsADifference(t *testing.T) {
 		"another target type":  {func(s *model.Stack) { s.TargetGroups[0].Type = model.InstanceTargets }, "target type"},
 		"another health check": {func(s *model.Stack) { s.TargetGroups[1].HealthCheck.HTTPCodes = "200-399" }, "health check"},
 		"multi-cluster":        {func(s *model.Stack) { s.TargetGroups[1].Binding.MultiCluster = true }, "multi-cluster"},
-		"another version":      {func(s *model.Stack) { s.TargetGroups[1].ProtocolVersion = "GRPC" }, "protocol version"},
-		"nothing":              {func(s *model.Stack) { s.LoadBalancer = nil }, "cannot be built"},
+		"node labels": {func(s *model.Stack) {
+			s.TargetGroups[1].Binding.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "web", "arch": "arm64"}}
+		}, "nodes: Ingress none, Gateway arch=arm64,pool=web"},
+		"another version": {func(s *model.Stack) { s.TargetGroups[1].ProtocolVersion = "GRPC" }, "protocol version"},
+		"nothing":         {func(s *model.Stack) { s.LoadBalancer = nil }, "cannot be built"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
