@@ -12,9 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Owned returns the AWS resources whose tags name the cluster and a stack of the given kind, by stack: ARNs of accelerators
-// for a kind that has accelerators, and otherwise ARNs of load balancers, target groups and certificates, and IDs of
-// security groups. It reads AWS only if the caches are not fresh. It fails if one of the lists cannot be read.
+// Owned returns the AWS resources whose tags name the cluster and a stack of the given kind, by stack. For a kind that has
+// accelerators, these are ARNs of accelerators. For other kinds, these are ARNs of load balancers, target groups and
+// certificates, and IDs of security groups. It reads AWS only if the caches are not fresh. It fails if one of the lists
+// cannot be read.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
 	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.CauseOrphans)
 	if kind.HasAccelerator() {

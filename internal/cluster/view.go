@@ -49,7 +49,7 @@ type InstalledChecker interface {
 	Installed(kind Kind) bool
 }
 
-// Confirmer is an optional interface of a Source whose objects may be older than those of the API server.
+// Confirmer is an optional interface of a Source whose objects may be older than the objects in the API server.
 type Confirmer interface {
 	// Confirm returns StaleError if the API server has another state of an object.
 	Confirm(obj Object) error
@@ -197,7 +197,8 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 }
 
 // GetReferenced reads an object that referrer names, as Get does. If the cache of the source does not have the object, it
-// reads the object from the API server. If the object does not exist there either, it calls Confirm for referrer.
+// reads the object from the API server. If the API server does not have the object either, GetReferenced calls Confirm for
+// referrer.
 func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
 	if finder, finds := v.source.(ReferenceFinder); finds && !ok && v.err == nil {

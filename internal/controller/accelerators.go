@@ -14,8 +14,8 @@ func servesAccelerators(c config.Config) bool {
 }
 
 // enqueueOrphanAccelerators calls enqueue for each accelerator among the orphans. After a start, no event enqueues these
-// stacks, because they have no object. They need a run, because the owner of an endpoint may no longer permit the use of the
-// endpoint.
+// stacks, because they have no object. These stacks need a run, because the owner of an endpoint may no longer permit the
+// use of the endpoint.
 func enqueueOrphanAccelerators(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
 		if o.ID.Kind.HasAccelerator() {
@@ -24,8 +24,8 @@ func enqueueOrphanAccelerators(found []Orphan, enqueue func(model.StackID)) {
 	}
 }
 
-// addParentCategories adds the error categories that other categories imply: a failed step is also an error of the
-// synthesizer for its kind of resource (synthesizerLabels), and a failed plan or apply is also an error of the whole run.
+// addParentCategories adds the error categories that other categories imply: a failed step also adds the category of the
+// synthesizer for its kind of resource (synthesizerLabels). A failed plan or apply also adds the category of the whole run.
 func addParentCategories(found map[string]bool, failed []engine.FailedStep) {
 	category := func(phase string) string { return stageOf(model.GlobalAccelerator.ControllerName(), phase) + "_error" }
 	for _, f := range failed {

@@ -16,7 +16,7 @@ import (
 
 // clusterNameCheck is an engine.Cloud that compares the cluster name with the tags of the first subnets that a run reads.
 // The check makes no additional calls. With a wrong cluster name, the controller would not find its existing resources, and
-// would create new ones.
+// would create them again.
 type clusterNameCheck struct {
 	engine.Cloud
 	clusterName string

@@ -36,7 +36,8 @@ func (p *Probes) AddReadinessCheck(name string, check healthz.Checker) {
 	p.readinessChecks.Store(&next)
 }
 
-// Handler returns the handler of the probes. Its paths and answers are those of the manager of controller-runtime.
+// Handler returns the handler of the probes. It has the same paths and answers as the probes of the manager of
+// controller-runtime.
 func (p *Probes) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve := func(path string, checks func() map[string]healthz.Checker) {

@@ -51,8 +51,8 @@ type versionsWatch struct {
 	loggedFailure string // the failure that was logged last
 }
 
-// readVersions reads the versions. If this process has no permission to read them, the known versions are removed, because
-// they may be out of date. After any other failure the known versions are retained, because the failure is transient.
+// readVersions reads the versions. If this process has no permission to read them, the stored versions are removed, because
+// they may be out of date. After any other failure, the stored versions are retained, because the failure is transient.
 func (w *versionsWatch) readVersions(ctx context.Context) error {
 	found, err := w.read(ctx)
 	text := ""

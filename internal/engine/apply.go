@@ -59,7 +59,7 @@ type observation struct {
 	// reservedStacks points to the stacks on which no other run works until this run ends. It is nil for a draft, which
 	// writes nothing.
 	reservedStacks *[]model.StackID
-	// takeOverBlocked reports whether a load balancer that the stack takes over stays unchanged, because a step that the
+	// takeOverBlocked reports whether a load balancer that the stack takes over must not be changed, because a step that the
 	// take-over needs has failed.
 	takeOverBlocked bool
 }

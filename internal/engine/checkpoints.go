@@ -66,9 +66,9 @@ func (e *Engine) recordConverged(out Outcome, reported bool, found finding.List,
 }
 
 // forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own stack, and a stack whose
-// load balancer it takes over. Otherwise the next process could regard the stack as unchanged, if this process ends during
-// the change and the change of the object is then reverted. The checkpoint is also removed before drift is restored, because
-// the process may end when only a part is restored.
+// load balancer it takes over. With the old checkpoint, the next process could regard the stack as unchanged if this process
+// ends during the change and the edit of the object is then reverted. The checkpoint is also removed before drift is
+// restored, because the process may end when only a part is restored.
 func (r *execution) forgetCheckpoints() {
 	if r.e.Checkpoints == nil {
 		return

@@ -23,7 +23,7 @@ const (
 	IgnoreDrift DriftMode = "off"    // not detected; corrected without a report if a comparison finds it
 )
 
-// driftMemory is what the engine remembers about the drift of a stack.
+// driftMemory stores, between runs, the drift of a stack.
 type driftMemory struct {
 	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was reported but not
 	// corrected.
@@ -39,7 +39,7 @@ func stepChangesKey(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 // isUnrestored reports whether a step would correct drift that was reported but not corrected.
 func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestoredStepKeys[stepChangesKey(s)] }
 
-// setUnrestored replaces the remembered steps that would correct drift that is not corrected.
+// setUnrestored replaces the stored steps that would correct drift, but are not carried out.
 func (d *driftMemory) setUnrestored(steps []plan.Step) {
 	d.unrestoredStepKeys = nil
 	for _, s := range steps {
@@ -207,8 +207,8 @@ type driftReport struct {
 	// repeatingSteps are steps that were carried out before. An external actor may have reverted them, or AWS may not
 	// persist them.
 	repeatingSteps map[plan.StepID]bool
-	// outsideRulesFinding is the finding of the plan about rules of a security group that were added by others. It is zero
-	// if there is none.
+	// outsideRulesFinding is the finding of the plan about rules of a security group that another client has added. It is
+	// zero if the plan has no such finding.
 	outsideRulesFinding finding.Finding
 }
 

@@ -49,7 +49,7 @@ func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.Stac
 type Cloud interface {
 	// Observe returns the observed state of a stack in AWS, with the answers to questions.
 	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
-	// Apply carries out one step. known has the IDs of existing resources, and of those that earlier steps have created.
+	// Apply carries out one step. known has the IDs of existing resources, and of resources that earlier steps have created.
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.StepResult, error)
 	// Class classifies an error of Observe or Apply.
 	Class(err error) failure.Class
@@ -82,8 +82,8 @@ type Outcome struct {
 	Plan     plan.Plan
 	// Have is the observed state from which the plan was made.
 	Have observed.Stack
-	// Document describes the stack after the plan is carried out. It is nil if it was not requested (Stack.Describe) or is
-	// not known.
+	// Document describes the stack after the plan is carried out. It is nil if no document was requested (Stack.Describe),
+	// or if the resources are not known.
 	Document *document.Document
 	// Done reports whether every step was carried out and the run waits for nothing.
 	Done bool
@@ -156,7 +156,7 @@ type FailedStep struct {
 	Streak int
 	// Wait is the time until the step may be called again. It is 0 if the back-off of the queue decides.
 	Wait time.Duration
-	// Called reports whether the step was called in this run. It is false if the failure is remembered from an earlier run.
+	// Called reports whether the step was called in this run. It is false if the failure is from an earlier run.
 	Called bool
 	// Skipped reports whether the step was never called, because AWS refused other steps of its scope. Err is then the error
 	// of one of these steps.

@@ -42,7 +42,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		}
 	}
 	for g, all := range members {
-		// The text is that of the called step that is first in alphabetical order. It is therefore the same in each run.
+		// The text is taken from the called step that is first in alphabetical order, so that it is the same in each run.
 		f := slices.MinFunc(all, func(x, y FailedStep) int {
 			called := func(f FailedStep) int {
 				if f.Skipped {
@@ -63,7 +63,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 }
 
 // withAcceleratorFields sets the field of findings about an accelerator to the field of the GlobalAccelerator from which the
-// resource is translated. Otherwise the field is the kind of the resource.
+// resource is translated. For other findings, the field is the kind of the resource.
 func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.List) finding.List {
 	if acc == nil || !plan.IsAcceleratorKind(f.Step.Address.Kind) {
 		return found
@@ -171,8 +171,8 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	return out
 }
 
-// refusedImportFindings returns the findings about a certificate that is not imported. They are on each object and field
-// that refers to the Secret of the certificate.
+// refusedImportFindings returns the findings about a certificate that is not imported. There is one finding for each object
+// and field that refers to the Secret of the certificate.
 func (f FailedStep) refusedImportFindings(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
 	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.CodeAndMessage(f.Err))
 	switch {
@@ -206,8 +206,8 @@ func countText(do plan.Action, n int) string {
 	return fmt.Sprintf("%d changes of one kind", n)
 }
 
-// ruleField returns the field from which a rule is translated, if the finding is about one step (n is 1). Otherwise it
-// returns the kind of resource.
+// ruleField returns the field from which a rule is translated, if the finding is about one step (n is 1). For several steps,
+// it returns the kind of resource.
 func (f FailedStep) ruleField(n int) string {
 	if of := f.Step.Rule.Of.Field; of != "" && n == 1 {
 		return of
@@ -252,7 +252,7 @@ func (f FailedStep) refusedRuleText(kind model.Kind, conditions []model.Conditio
 }
 
 // changesPlaceholder reports whether a step would change the fixed response with status 503 that replaces a held rule. AWS
-// has refused the actions of this rule before. The message must therefore be that of a rule that was never created.
+// has refused the actions of this rule before. The message must therefore be the same as for a rule that was never created.
 func (f FailedStep) changesPlaceholder() bool {
 	return slices.ContainsFunc(f.Step.Changes, func(c plan.Change) bool {
 		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldResponse})

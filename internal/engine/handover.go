@@ -79,8 +79,8 @@ func (r *observation) portTextOf(b model.Binding) string {
 }
 
 // blocksTakeOver reports whether the failure of a step prevents the stack from taking over the load balancer of an Ingress.
-// Without the missing rule, requests that the Ingress serves now would get status 503. An invalid value, or a rule beyond a
-// quota, does not prevent the take-over, because AWS refused it for the Ingress too.
+// Without the missing rule, requests that the Ingress serves now would get status 503. An invalid value, or a rule that
+// exceeds a quota, does not prevent the take-over, because AWS also refused this value or rule for the Ingress.
 func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != failure.Invalid && !f.lacksCapacity() && !f.isKubernetesStep()
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// memory is what a process remembers about one stack from one run to the next, to delay or avoid calls. After a restart it
-// is empty. The routes are then regarded as changed at the start, and the stack as created by another process.
+// memory is the state of one stack that a process stores between runs, to delay or avoid calls. After a restart it is empty.
+// The routes are then regarded as changed at the start, and the stack as created by another process.
 type memory struct {
 	// firstRun is the time at which the process began the first run of any stack.
 	firstRun time.Time
@@ -41,11 +41,11 @@ type memories struct {
 	byStack  map[model.StackID]memory
 	// reservedStacks are the stacks on which runs work: the stack of the run, and a stack whose load balancer it takes over.
 	reservedStacks map[model.StackID]bool
-	// imports has the budgets of certificate imports. They count the imports of all stacks, including deleted stacks.
+	// imports has the budgets of certificate imports. The budgets count the imports of all stacks, including deleted stacks.
 	imports imports.Budgets
 }
 
-// recall returns the memory of a stack. It returns a new memory if nothing is remembered.
+// recall returns the memory of a stack. It returns a new memory if the stack has none.
 func (m *memories) recall(id model.StackID) memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()

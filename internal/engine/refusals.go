@@ -20,10 +20,10 @@ import (
 //
 // Refusals of one kind usually occur together: a missing permission or an exhausted quota refuses every call of a kind.
 // Therefore the first such refusal closes a scope: the kind of call and, for permissions, also the namespace of the objects.
-// The other steps of a closed scope are skipped, and share one back-off. When the back-off is over, one of them is called,
-// and its success opens the scope for all. A few new steps are called although the scope is closed, so that a corrected
-// object does not wait. For a quota that counts the created resources, the refused steps also share the back-off. The order
-// of the steps in the plan then decides which step uses the freed quota.
+// The other steps of a closed scope are skipped, and share one back-off. When the back-off has ended, one of these steps is
+// called, and its success opens the scope for all steps. A few new steps are called although the scope is closed, so that a
+// corrected object does not wait. For a quota that counts the created resources, the refused steps also share the back-off.
+// The order of the steps in the plan then decides which step uses the freed quota.
 //
 // Refused values of different steps have no common cause, but one namespace can write any number of invalid values. Each
 // namespace has a budget of refused calls per stack. Steps beyond the budget are skipped until it is refilled.
@@ -38,7 +38,7 @@ const (
 	successRefund         = 5  // tokens that a successful call returns to the bucket for refused values
 )
 
-// Limits of what is remembered about one stack.
+// Limits of the stored refusals of one stack.
 const (
 	maxRefusals        = 4096
 	maxSkipped         = 4096
@@ -53,7 +53,7 @@ type refusals struct {
 	scopes     map[scope]*scopeState
 }
 
-// refusal is what is remembered about a step that AWS has refused.
+// refusal is the stored state of a step that AWS has refused.
 type refusal struct {
 	failedStep FailedStep
 	streak     int // consecutive refusals
@@ -114,7 +114,7 @@ func (s *refusals) beginRun(now time.Time) {
 func (s *refusals) endRun(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
-		// A step whose back-off is over may wait for a budget, for up to the settle window.
+		// A step whose back-off has ended may still wait for its budget, for at most the settle window.
 		if r.lastRun < s.currentRun && (edited || !now.Before(r.dueAt.Add(max(backOff(r.failedStep, r.streak), durations.SettleWindow)))) {
 			delete(s.steps, k)
 			continue
@@ -188,7 +188,7 @@ func (s *refusals) wasSkipped(k stepKey) bool {
 	})
 }
 
-// pendingFailures returns the remembered failures whose back-off is not over, of the steps that a plan would have for the
+// pendingFailures returns the stored failures whose back-off has not ended, of the steps that a plan would have for the
 // listeners, rules and target groups of a stack.
 func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []FailedStep) {
 	if s.isEmpty() || stack.LoadBalancer == nil || now.IsZero() {
@@ -384,8 +384,8 @@ func (s *refusals) evictFirstDue() {
 // because of a quota for this kind of resource become due now.
 func (s *refusals) recordSuccess(k stepKey, now time.Time) {
 	delete(s.steps, k)
-	// If an existing rule was modified to become the desired rule, the desired rule need not be created any more. A refusal
-	// of its creation is therefore forgotten too.
+	// If an existing rule was modified to become the desired rule, the desired rule need not be created any more. A stored
+	// refusal of its creation is therefore also removed.
 	over := func(other stepKey) bool {
 		same := other.operation == k.operation || !k.rule.IsZero() && other.operation == "create" || other.call == k.call && other.content == k.content
 		return other.rule == k.rule && other.address == k.address && same

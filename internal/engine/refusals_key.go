@@ -169,7 +169,8 @@ func (k stepKey) scopes() []scope {
 	if k.inKubernetes {
 		return nil
 	}
-	// Steps of several namespaces have "/" as their namespace, so that the scope differs from that of the quota of the stack.
+	// Steps of several namespaces have "/" as their namespace, so that their scope differs from the scope of the quota of
+	// the stack.
 	namespace := cmp.Or(k.namespace, "/")
 	return []scope{
 		{class: failure.Denied, call: k.call, namespace: k.namespace, closes: true},

@@ -30,7 +30,7 @@ type repeatedChange struct {
 	streak    repeat.Streak
 	createdID string    // ID of the resource that the last repetition created; "" if the change creates nothing
 	compareAt time.Time // time of the next comparison with AWS because of this change; used only if the change is reported
-	// reportedFindings are the findings about the change; nil until it is repeated too often.
+	// reportedFindings are the findings about the change; nil until the change is repeated too often.
 	reportedFindings finding.List
 }
 

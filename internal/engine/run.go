@@ -61,7 +61,7 @@ type Checkpoints interface {
 	Forget(id model.StackID) (written <-chan struct{})
 }
 
-// Engine reconciles stacks. It remembers facts about each stack from one run to the next.
+// Engine reconciles stacks. It stores the memory of each stack between runs.
 type Engine struct {
 	Config
 	memories memories
@@ -222,8 +222,8 @@ func addQuestions(questions, more []model.Question) (out []model.Question, added
 }
 
 // observe reads the observed state of a stack from AWS and Kubernetes. If AWS reports that a resource of the stack does not
-// exist any more, it reads the whole stack again. If that happens too often, it returns an error, and the run is repeated
-// later.
+// exist any more, it reads the whole stack again. If AWS reports this maxGoneObservations times in a row, observe returns an
+// error, and the run is repeated later.
 func (r *observation) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.recordPhase(id.Kind, ObservePhase, start) }()

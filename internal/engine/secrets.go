@@ -19,7 +19,7 @@ type Secrets interface {
 	// ForgetSecretHash invalidates a hash before another client secret is written. An empty ARN stands for all listeners and
 	// rules that the run will create. The channel is like that of Checkpoints.Forget.
 	ForgetSecretHash(id model.StackID, arn string) (written <-chan struct{})
-	// RetainSecretHashes removes all hashes of a stack except for those of the given ARNs.
+	// RetainSecretHashes removes all hashes of a stack except for the hashes with the given ARNs.
 	RetainSecretHashes(id model.StackID, arns []string)
 }
 

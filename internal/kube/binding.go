@@ -126,7 +126,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 			if p.IPBlock != nil {
 				cidr := p.IPBlock.CIDR
 				if c, err := network.CanonicalCIDR(cidr); err == nil {
-					cidr = c // not an error: aws-load-balancer-controller writes ranges in the form that users have chosen
+					cidr = c // converted, because aws-load-balancer-controller writes ranges in the form that users have chosen
 				}
 				rule.CIDRs = append(rule.CIDRs, cidr)
 			}

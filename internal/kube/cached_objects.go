@@ -93,7 +93,8 @@ func (h *cachedObjects) list(q cluster.Query) ([]cluster.Object, error) {
 }
 
 // allObjects returns all objects of the kind. If the kind has a watcher, it reuses the last list and reads only the objects
-// that have changed. This is useful for nodes: there are many, and each binding that registers nodes reads all of them.
+// that have changed. This is useful for nodes, because a cluster may have many nodes, and each binding that registers nodes
+// reads all of them.
 func (h *cachedObjects) allObjects() ([]cluster.Object, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

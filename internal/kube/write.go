@@ -45,7 +45,7 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change st
 }
 
 // setFinalizer adds a finalizer to an object, unless the object is being deleted. If p.Remove is set, it removes the
-// finalizer instead. A missing object is not an error.
+// finalizer and adds none. A missing object is not an error.
 func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 	err := c.editFinalizers(ctx, p.Ref, fmt.Sprint(p.Name, p.Remove), func(obj cluster.Object) ([]string, error) {
 		have := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return p.Remove && f == p.Name })

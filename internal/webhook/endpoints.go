@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The paths of the webhooks. They are part of the compatibility contract and must not change.
+// The paths of the webhooks. The paths are part of the compatibility contract and must not change.
 const (
 	PathPodGate            = "/mutate-v1-pod"
 	PathPodServerID        = "/mutate-v1-pod-server-id"

@@ -60,8 +60,8 @@ func validateInboundCIDRs(path *field.Path, cidrs []string) field.ErrorList {
 	return out
 }
 
-// validateSubnetSelector returns the errors of a subnet selector, which needs either IDs or tags and must not contain a
-// value twice.
+// validateSubnetSelector returns the errors of a subnet selector, which needs either IDs or tags and must not contain
+// duplicate values.
 func validateSubnetSelector(path *field.Path, s *v1beta1.SubnetSelector) field.ErrorList {
 	var out field.ErrorList
 	switch {

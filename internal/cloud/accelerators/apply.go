@@ -57,7 +57,7 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 	return none(sdk.NewError(failure.Unknown, string(s.ID), "steps of type %T do not change resources of Global Accelerator", s.Do))
 }
 
-// writer carries out steps of the stack id. known has the ARNs of its resources by address.
+// writer carries out steps of the stack id. known has the ARNs of the resources of the stack, by address.
 type writer struct {
 	*Accelerators
 	id    model.StackID

@@ -113,7 +113,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 			return nil
 		}
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
-		// The load balancer may have listeners that are not in the inventory, so the next run reads it.
+		// The load balancer may have listeners that are not in the inventory, so the next run reads the load balancer again.
 		w.inv.WithWriteLock(func() { w.inv.Forget(plan.LoadBalancer, arn) })
 		if err != nil {
 			return err
@@ -141,8 +141,8 @@ func (w *loadBalancerWriter) handleLoadBalancerNameConflict(ctx context.Context,
 
 // handleNameConflict returns the error for a load balancer or target group that cannot be created, because another resource
 // has the same name. If the stack owns the existing resource, but the inventory does not contain it or has old tags of it,
-// the class of the error is Conflict, and the next run finds the resource. Otherwise the error has the given message, in
-// which %w stands for the owner.
+// the class of the error is Conflict, and the next run finds the resource. In all other cases, the error has the given
+// message, in which %w is replaced by the owner.
 func (w *dependencies) handleNameConflict(ctx context.Context, id model.StackID, kind plan.ResourceKind, arn, what, message string) error {
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
 	if err != nil {
@@ -233,8 +233,8 @@ func (w *loadBalancerWriter) setSecurityGroups(ctx context.Context, a plan.SetSe
 	})
 }
 
-// securityGroupFailure returns the error of a call with security groups. If AWS does not know one of them, and this process
-// created one within the settle window, the error has the class NotReady.
+// securityGroupFailure returns the error of a call with security groups. If AWS does not find one of the security groups,
+// and this process created one of them within the settle window, the error has the class NotReady.
 func (w *loadBalancerWriter) securityGroupFailure(groups []string, err error) error {
 	switch sdk.Code(err) {
 	case "InvalidSecurityGroup", "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound":

@@ -106,8 +106,8 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 }
 
 // forEachListedCertificate calls do for each certificate in ACM's list that has one of the statuses, or for every
-// certificate if statuses is empty. If do returns a not-found error, because the certificate was deleted meanwhile, the
-// iteration continues. Any other error ends it.
+// certificate if statuses is empty. If do returns a not-found error, because the certificate was deleted during the
+// iteration, the iteration continues. Any other error ends the iteration.
 func forEachListedCertificate(ctx context.Context, api *acm.Client, statuses []acmtypes.CertificateStatus, do func(s acmtypes.CertificateSummary) error) error {
 	// Without a filter for key types ACM lists only certificates with short RSA keys.
 	in := &acm.ListCertificatesInput{CertificateStatuses: statuses, Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()}}

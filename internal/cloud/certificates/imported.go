@@ -32,7 +32,7 @@ type importedCertificate struct {
 	readAgainAt time.Time       // when the certificate must be read again
 }
 
-// importedSummary has the times of an imported certificate in ACM's list. Each import changes at least one of them.
+// importedSummary has the times of an imported certificate in ACM's list. Each import changes at least one of these times.
 type importedSummary struct{ importedAt, notBefore, notAfter time.Time }
 
 func summaryOf(s acmtypes.CertificateSummary) importedSummary {

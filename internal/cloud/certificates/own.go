@@ -201,7 +201,7 @@ func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCer
 	return plan.StepResult{ID: aws.ToString(out.CertificateArn)}, nil
 }
 
-// isOwn reports whether a certificate is one of those that the cluster requested or imported. The caller holds the lock.
+// isOwn reports whether the cluster requested or imported a certificate. The caller holds the lock.
 func (k *certificateCache) isOwn(arn string) bool {
 	return slices.ContainsFunc(k.ownCertificates, func(o ownCertificate) bool { return o.ARN == arn })
 }

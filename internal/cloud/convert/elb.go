@@ -37,8 +37,8 @@ func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	return out
 }
 
-// loadBalancerType returns the type of a load balancer, or "" if it is not known. If the Type field of AWS has no known
-// value, it takes the type from the ARN. A wrong type would make the controller replace the load balancer.
+// loadBalancerType returns the type of a load balancer, or "" if it is not known. If the field Type of AWS has an unknown
+// value, the type is taken from the ARN. A wrong type would make the controller replace the load balancer.
 func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	if slices.Contains(lb.Type.Values(), lb.Type) {
 		return string(lb.Type)

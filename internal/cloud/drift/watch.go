@@ -42,7 +42,7 @@ type AWSSource interface {
 // Watch runs the drift checks of all sources, one after the other.
 type Watch struct {
 	AWS AWSSource
-	// OtherSources have more checks, such as those of the targets of bindings.
+	// OtherSources have additional checks, such as the checks of targets of bindings.
 	OtherSources []Source
 	// Log logs each failed check at debug level.
 	Log logr.Logger

@@ -51,7 +51,7 @@ const (
 	PropagationDelay = 10 * time.Second
 	// TagLag is an upper bound of the time until the Resource Groups Tagging API shows a new resource.
 	TagLag = 15 * time.Minute
-	// JustCreatedAge is the age up to which a load balancer or an issued certificate counts as just created. The age is
+	// JustCreatedAge is the age up to which a load balancer or an issued certificate is treated as just created. The age is
 	// computed with the time by the clock of AWS, which may differ from the clock of this process. Other services of AWS may
 	// not know a resource of this age yet.
 	JustCreatedAge = 5 * time.Minute
@@ -62,8 +62,8 @@ const (
 	// AttemptDeadline is the time within which AWS must answer an attempt of a call. Credentials that expire within this
 	// time are not used.
 	AttemptDeadline = 30 * time.Second
-	// CallDeadline is the time within which AWS must answer a call with all of its attempts. It suffices for two attempts. A
-	// throttled read is usually admitted within this time, and is not reported earlier.
+	// CallDeadline is the time within which AWS must answer a call with all of its attempts. The deadline is long enough for
+	// two attempts. A throttled read is usually admitted within this time, and is not reported earlier.
 	CallDeadline = time.Minute
 	// FirstRetry is the back-off after the first failure of a read.
 	FirstRetry = 5 * time.Second

@@ -135,8 +135,8 @@ func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 	})
 }
 
-// maxNetworkFactAge returns the maximum age of facts about the network. If the load balancer exists, older facts suffice,
-// because the plan only compares them with the load balancer.
+// maxNetworkFactAge returns the maximum age of facts about the network. If the load balancer exists, older facts can be
+// used, because the plan only compares these facts with the load balancer.
 func (f *Facts) maxNetworkFactAge(s observed.Stack) time.Duration {
 	if s.LiveLoadBalancer(model.LoadBalancerID) != nil {
 		return f.Config.Refresh

@@ -108,7 +108,7 @@ func (n *nameFacts) readSecurityGroups(ctx context.Context, q model.AskNamedSecu
 			}
 		}
 	}
-	// The result is in the order of the question, not in that of AWS's answer.
+	// The result is in the order of the question, not in the order of the answer of AWS.
 	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
 	for _, found := range out.ByName {
 		slices.Sort(found)

@@ -229,7 +229,7 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 }
 
 // publicSubnets returns, by subnet ID, whether a subnet has a route to an internet gateway. It looks for the route in the
-// route table that is associated with the subnet, or else in the main route table of the VPC.
+// route table that is associated with the subnet, or, if no route table is associated, in the main route table of the VPC.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	return n.publicByID.Get(ctx, "routes", maxAge, func(ctx context.Context) (map[string]bool, error) { return n.readRoutes(ctx, all) })
 }

@@ -98,7 +98,7 @@ type PartialDetail struct {
 	Done      map[string]bool // ARNs of the listeners whose rules and certificates were read
 }
 
-// TargetGroup is the cached state of a target group. The times are as in LoadBalancer.
+// TargetGroup is the cached state of a target group. The time fields have the same meaning as in LoadBalancer.
 type TargetGroup struct {
 	Seen         observed.TargetGroup
 	VPC          string // ID of the VPC
@@ -109,7 +109,7 @@ type TargetGroup struct {
 	WrittenAt    time.Time
 }
 
-// SecurityGroup is the cached state of a security group. The times are as in LoadBalancer.
+// SecurityGroup is the cached state of a security group. The time fields have the same meaning as in LoadBalancer.
 type SecurityGroup struct {
 	Seen      observed.SecurityGroup
 	ReadAt    time.Time

@@ -76,8 +76,8 @@ func (v *keys) keysOfSecurityGroup(_ string, e *SecurityGroup) []Key {
 	return out
 }
 
-// withUntaggedKey adds UntaggedKey to keys if tagsAt is zero, because the tags were never read or are outdated. Otherwise it
-// updates NextTagsDueAt.
+// withUntaggedKey adds UntaggedKey to keys if tagsAt is zero, because the tags were never read or are outdated. If tagsAt is
+// not zero, it updates NextTagsDueAt.
 func (v *keys) withUntaggedKey(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	switch {
 	case vpc != v.VPC:

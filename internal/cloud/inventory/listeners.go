@@ -12,7 +12,7 @@ import (
 type loadBalancing struct {
 	LoadBalancers *Table[LoadBalancer] // all of the region, by ARN
 	TargetGroups  *Table[TargetGroup]  // all of the region, by ARN
-	// Parent maps the ARN of a rule to that of its listener, and the ARN of a listener to that of its load balancer.
+	// Parent maps the ARN of a rule to the ARN of its listener, and the ARN of a listener to the ARN of its load balancer.
 	Parent map[string]string
 }
 

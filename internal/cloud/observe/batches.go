@@ -46,8 +46,8 @@ func readInBatches(batches iter.Seq[[]string], read func(batch []string) error) 
 }
 
 // readInHalves calls read for batches of at most size resources, several of them concurrently. If one resource does not
-// exist, AWS refuses the whole batch, and readInHalves reads each half of it. read must store its result at once, because
-// finished batches are not read again after an interruption.
+// exist, AWS refuses the whole batch, and readInHalves reads each half of it. read must store its result immediately,
+// because finished batches are not read again after an interruption.
 func readInHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {

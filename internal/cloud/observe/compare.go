@@ -161,9 +161,9 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// invalidate makes the next run read all resources of a stack again. It is called after AWS has reported that one of them
-// does not exist. It reports whether this process created one of them within the settle window, because AWS may not show
-// that resource everywhere yet.
+// invalidate makes the next run read all resources of a stack again. It is called after AWS has reported that one of these
+// resources does not exist. It reports whether this process created one of these resources within the settle window, because
+// AWS may not show that resource everywhere yet.
 func (r *Reader) invalidate(id model.StackID) (recentlyCreated bool) {
 	now := r.Config.Clock.Now()
 	r.Inv.WithWriteLock(func() {

@@ -60,7 +60,7 @@ func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 }
 
 // Invalidate makes the next run read all resources again that ObserveStack returns for the same questions. It reports
-// whether this process created one of them within the settle window.
+// whether this process created one of these resources within the settle window.
 func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (recentlyCreated bool) {
 	for _, of := range stacksIn(id, questions) {
 		recentlyCreated = r.invalidate(of) || recentlyCreated

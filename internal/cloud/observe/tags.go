@@ -51,7 +51,7 @@ const maxTagBatch = 20
 // readTags reads the tags of load balancers and target groups into the inventory.
 func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
-	// Each batch is stored at once, so that an interrupted read does not repeat it.
+	// Each batch is stored immediately, so that the batch is not read again after an interruption.
 	return readInBatches(slices.Chunk(arns, maxTagBatch), func(batch []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)

@@ -7,8 +7,8 @@ import (
 )
 
 // A bucket is a model of one of AWS's token buckets, and learns one number: its scale. The model assumes that the rate and
-// the capacity in AWS are the documented ones, multiplied by the scale: AWS raises both together, and another client of the
-// account takes from both. Two observations correct the scale:
+// the capacity in AWS are the documented values, multiplied by the scale. AWS raises rate and capacity together, and another
+// client of the account reduces both. Two observations correct the scale:
 //
 //   - AWS throttles a call for which the model has a token. AWS then added fewer tokens than the model since both were last
 //     known to be equal. The scale falls at once by the difference, but at least by a twentieth and at most by half.
@@ -86,7 +86,7 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// waitTimeForTokens returns how long it takes until the bucket has the given number of tokens, if no call takes one.
+// waitTimeForTokens returns how long it takes until the bucket has the given number of tokens, if no call takes a token.
 func (b *bucket) waitTimeForTokens(now time.Time, tokens float64) time.Duration {
 	b.refill(now)
 	if b.tokens >= tokens {

@@ -248,8 +248,8 @@ const (
 	Throttled                 // AWS has refused the attempt because of its rate limit
 )
 
-// report records the outcome of the attempt. Only the first report counts. Each permit must be reported, because otherwise a
-// trial would count as in flight forever.
+// report records the outcome of the attempt. Only the first report counts. Each permit must be reported, because a trial
+// without a report would be treated as in flight forever.
 func (p *permit) report(o Outcome) {
 	if p == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Calls that register and deregister targets share a small token bucket in AWS. They are sent in the order of their
+// Calls that register and deregister targets share a small token bucket in AWS. These calls are sent in the order of their
 // deadlines. A registration usually has an earlier deadline than a deregistration that is requested at the same time. But a
 // deregistration that has waited for a long time is sent before new registrations. Therefore no call waits forever if AWS
 // admits fewer calls than are needed. Calls of a tenant beyond its share are sent after the calls of other tenants. A call

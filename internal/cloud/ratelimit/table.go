@@ -98,7 +98,7 @@ func parseTokenBucket(entry string) (TokenBucket, error) {
 		return TokenBucket{}, bad("the regular expression is invalid")
 	}
 	r, err := strconv.ParseFloat(rate, 64)
-	if err != nil || !(r >= minRate && r <= maxRate) { // NaN is out of bounds too
+	if err != nil || !(r >= minRate && r <= maxRate) { // this condition is also true for NaN
 		return TokenBucket{}, bad(fmt.Sprintf("the rate must be a number from %g to %g", minRate, maxRate))
 	}
 	b, err := strconv.Atoi(burst)

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 )
 
-// The causes of calls. They are the values of a label of metrics.
+// The causes of calls. The causes are the values of a label of metrics.
 const (
 	CauseStack   = "stack"
 	CauseTargets = "targets"

@@ -52,9 +52,9 @@ type Config struct {
 	deadlines *deadlines
 	// TokenBuckets is the throttle table of the rate limiter. Nil means DefaultTokenBuckets; an empty table limits no call.
 	TokenBuckets []ratelimit.TokenBucket
-	// MaxWait is the longest time that a call waits for a token; 1 s if zero. A call that would wait longer fails at once,
-	// so that it does not block a worker. The error has the class Throttled, and contains the time to wait before the call
-	// is repeated.
+	// MaxWait is the longest time that a call waits for a token; 1 s if zero. A call that would wait longer fails
+	// immediately, so that it does not block a worker. The error has the class Throttled, and contains the time to wait
+	// before the call is repeated.
 	MaxWait time.Duration
 	// Version is the version of the controller. It is sent to AWS in the user agent.
 	Version string
@@ -64,15 +64,15 @@ type Config struct {
 	// RuleTags reports whether the tags of listeners and rules are read.
 	RuleTags bool
 	// TaggingAPI reports whether the load balancers and target groups of the cluster are found with the Resource Groups
-	// Tagging API. Otherwise the tags of all load balancers and target groups of the VPC are read.
+	// Tagging API. If it is false, the tags of all load balancers and target groups of the VPC are read.
 	TaggingAPI bool
 	// SubnetDiscoveryByReachability reports whether subnets are chosen by their routes if no subnet has the role tag.
 	SubnetDiscoveryByReachability bool
-	// ManagedCertificates reports whether the controller requests certificates. If it does, it reads the tags of
-	// certificates to find those of the cluster. This costs one call for each certificate.
+	// ManagedCertificates reports whether the controller requests certificates. If it is true, the controller reads the tags
+	// of certificates to find the certificates of the cluster. This needs one call for each certificate.
 	ManagedCertificates bool
-	// ImportedCertificates reports whether the controller imports certificates. If it does, it reads the tags of imported
-	// certificates to find those of the cluster.
+	// ImportedCertificates reports whether the controller imports certificates. If it is true, the controller reads the tags
+	// of imported certificates to find the certificates of the cluster.
 	ImportedCertificates bool
 
 	// Clock is the clock; nil means clock.RealClock.

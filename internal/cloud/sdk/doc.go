@@ -1,6 +1,6 @@
 // Package sdk has the clients that call AWS in one account and region, with common middleware (fencing, rate limiter,
 // deadlines, recorder), their configuration, and the classes of AWS errors. Concurrent callers share a read, and a failed
-// read is not repeated at once.
+// read is repeated only after a back-off.
 //
 // Load balancers, target groups, their tags, listeners and rules are essential: if one of them cannot be read, the run
 // fails. All other reads are optional: if AWS denies the read or does not answer, an observed.Fault replaces the fact. The

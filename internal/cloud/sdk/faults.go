@@ -72,8 +72,8 @@ func (c *Client) ReadShared(ctx context.Context, key string, read func() error) 
 	return c.sharedReads.do(ctx, key, read)
 }
 
-// ReadOptional runs the read of an optional fact, once for all concurrent callers with the same key. A failed read is not
-// repeated at once.
+// ReadOptional runs the read of an optional fact, once for all concurrent callers with the same key. A failed read is
+// repeated only after a back-off.
 func (c *Client) ReadOptional(ctx context.Context, key string, read func() error) error {
 	err := c.ReadShared(ctx, key, func() error { return c.ReadOptionalPart(ctx, key, read) })
 	if err != nil && FaultOf(err) == nil { // the shared read may have been started by a caller that did not use ReadOptional
@@ -108,7 +108,7 @@ func (c *Client) ReadEssential(ctx context.Context, key string, read func() erro
 }
 
 // ReadOptionalPart runs the read of an optional fact as a part of a larger read. Concurrent callers do not share the read. A
-// failed read is not repeated at once.
+// failed read is repeated only after a back-off.
 func (c *Client) ReadOptionalPart(ctx context.Context, key string, read func() error) error {
 	if err := c.EarlierFailure(key); err != nil {
 		return err

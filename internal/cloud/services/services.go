@@ -4,7 +4,7 @@ package services
 
 import "strings"
 
-// Service IDs as the SDK spells them. They are the keys of endpoint overrides and throttle tables, and values of metric
+// Service IDs as the SDK spells them. The IDs are the keys of endpoint overrides and throttle tables, and values of metric
 // labels.
 const (
 	ELB               = "Elastic Load Balancing v2"

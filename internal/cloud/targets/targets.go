@@ -76,7 +76,7 @@ func (t *Targets) OwnTargetGroups() TargetGroups { return TargetGroups{Targets: 
 // role is not used for another role. Users choose all parts of a key, so different keys must have different texts.
 type targetGroupKey struct {
 	account   bindings.Account
-	arn, name string // the target group as the caller names it, by one of them
+	arn, name string // the ARN or the name of the target group, as given by the caller
 }
 
 // key returns the key of a target group that is named by its ARN.

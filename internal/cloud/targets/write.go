@@ -20,7 +20,7 @@ import (
 )
 
 // zoneRequiredMessage is a part of the message with which AWS refuses a target outside the VPC that has no availability
-// zone. This refusal has no error code of its own.
+// zone. AWS has no separate error code for this refusal.
 const zoneRequiredMessage = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.

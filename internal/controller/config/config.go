@@ -108,7 +108,7 @@ const (
 // target groups has no settings.
 type Replacement struct {
 	Order string // CreateFirst or DeleteFirst
-	// DeletionDelay is how long the previous load balancer is kept after the status shows the new one.
+	// DeletionDelay is how long the previous load balancer is kept after the status shows the new load balancer.
 	DeletionDelay time.Duration
 }
 
@@ -132,7 +132,8 @@ type Ingress struct {
 	// quotas of the AWS account.
 	ConditionValues, ConditionWildcards int
 	// ExactRegexHosts reports whether a redirect whose hosts are all regular expressions covers only later rules with the
-	// same hosts. If false, it counts as a redirect for all hosts, and the later rules that it covers are left out.
+	// same hosts. If false, such a redirect is treated as a redirect for all hosts, and all later rules that it covers are
+	// left out.
 	ExactRegexHosts bool
 	// WAFv2, WAFClassic and Shield enable the annotations for these AWS services.
 	WAFv2, WAFClassic, Shield bool

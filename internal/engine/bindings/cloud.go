@@ -40,7 +40,7 @@ type TargetGroups interface {
 	// IsInUse reports whether a listener or rule of any load balancer forwards to a target group. It always calls AWS. The
 	// error has class Gone if the target group does not exist.
 	IsInUse(ctx context.Context, arn string) (bool, error)
-	// TargetHealth lists all targets of a target group, including draining ones. The answer may be as old as maxAge, with
+	// TargetHealth lists all targets of a target group, including draining targets. The answer may be as old as maxAge, with
 	// the later writes of this process applied to it. If maxAge is zero, it always calls AWS.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
 	// OwnerNamespaces returns the namespaces that may contain the object for which the controller created a target group. It

@@ -116,7 +116,8 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 			e.deletedBinding = stored
 		case bindingplan.NoteResourcesRemoved:
 			// absentSince is cleared so that the rules are compared again after the binding is deleted. This is necessary if
-			// two bindings are deleted at the same time, because each treats the rules of the other as desired.
+			// two bindings are deleted at the same time, because each binding treats the rules of the other binding as
+			// desired.
 			e.absentSince, e.wasReleased = time.Time{}, true
 		case bindingplan.NoteCompared:
 			e.leavingSince, e.comparisonDueAt = nil, at.now

@@ -18,8 +18,8 @@ type flappingTargets map[string]repeat.Streak
 // Within StreakTimeout, the VPC does not assign the address of a target to another pod.
 var reregistrationBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.FirstBackOff, LongestDelay: durations.FollowUpTime, StreakTimeout: durations.Requeue}
 
-// currentStreaks returns the streaks that have not ended. A streak that causes a delay is kept for five minutes, because
-// targets that alternate at random may stay registered for longer than one delay.
+// currentStreaks returns the streaks that have not ended. A streak that causes a delay is retained for five minutes, because
+// targets that change at random times may remain registered for longer than one delay.
 func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	out := flappingTargets{}
 	for id, streak := range f {

@@ -195,7 +195,7 @@ func (r *Reconciler) completedBinding(ctx context.Context, b *elbv2.TargetGroupB
 }
 
 // readTargetGroup reads the target group from AWS, to compare the spec of the binding with it. If the read fails, it returns
-// an empty answer and the run continues, because AWS validates the targets too.
+// an empty answer and the run continues, because AWS also validates the targets.
 func (p reader) readTargetGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.TargetGroupAnswer {
 	g, err := p.targetGroups(f).TargetGroup(ctx, f.CompletedBinding.Spec.TargetGroupARN, "", durations.StableFactAge)
 	if err != nil {

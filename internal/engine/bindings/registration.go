@@ -91,8 +91,8 @@ func noteRegistrationUncertain(e entry, _ moment) entry {
 	return e
 }
 
-// driftIn returns the drift between the registration and the targets that AWS returns (live). Targets that are draining
-// count as missing. Added targets are not drift if several clusters share the target group, or if the registration is
+// driftIn returns the drift between the registration and the targets that AWS returns (live). Draining targets are treated
+// as missing. Added targets are not treated as drift if several clusters share the target group, or if the registration is
 // uncertain.
 func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	live = slices.DeleteFunc(slices.Clone(live), targets.IsDraining)

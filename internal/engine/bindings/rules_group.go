@@ -40,9 +40,9 @@ func (r ruleSyncer) isRefusal(err error) bool {
 	return false
 }
 
-// groupChange is a change of the rules of a security group that is carried out as far as AWS accepts it. It adds the rules
-// except invalid ones, and as many as the quota permits. It removes an old rule only after the rules that replace it exist.
-// The exception is replaceOneByOne, which removes the old rule first, because the quota does not permit both rules.
+// groupChange is a change of the rules of a security group that is carried out as far as AWS accepts it. It adds as many
+// valid rules as the quota permits. It removes an old rule only after the rules that replace it exist. The exception is
+// replaceOneByOne, which removes the old rule first, because the quota does not permit both rules.
 type groupChange struct {
 	ruleSyncer
 	group   string

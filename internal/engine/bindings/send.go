@@ -167,8 +167,8 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 	return a, refused
 }
 
-// splitNamed returns the endpoints whose IDs the error of AWS names, and the others. An ID must be a whole word of the error,
-// because an address can be the beginning of another one.
+// splitNamed returns the endpoints whose IDs are in the error of AWS, and all other endpoints. An ID must be a whole word of
+// the error, because an address can be the beginning of another address.
 func splitNamed(list []targets.Endpoint, err error) (named, others []targets.Endpoint) {
 	words := map[string]bool{}
 	for word := range strings.FieldsFuncSeq(err.Error(), func(c rune) bool {

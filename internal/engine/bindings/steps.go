@@ -103,8 +103,8 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 		}
 		err := p.carryOutWrite(ctx, f, do)
 		if x := p.r.failureOf(err); x != nil && x.RetryAfter > 0 && do.Value == "" {
-			// An external actor restores the old checkpoint after each write. The run continues: this process remembers that
-			// the checkpoint is removed, so it does not regard the binding as complete.
+			// An external actor restores the old checkpoint after each write. The run continues, because the memory of this
+			// process has no checkpoint any more, so that the binding is not regarded as complete.
 			err = nil
 		}
 		return false, err

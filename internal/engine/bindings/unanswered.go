@@ -34,7 +34,8 @@ func (p *run) watchUnansweredCalls(ctx context.Context, f *bindingplan.Facts) (s
 	}
 }
 
-// noteUnanswered returns a note that AWS has not answered since the given time. An earlier time in the entry is kept.
+// noteUnanswered returns a note that AWS has not answered since the given time. If the entry already has an earlier time, it
+// is not changed.
 func noteUnanswered(since time.Time) note {
 	return func(e entry, _ moment) entry {
 		if e.unansweredSince.IsZero() {

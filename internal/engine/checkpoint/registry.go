@@ -97,9 +97,9 @@ func (b *Registry) Note(id model.StackID, digest string) {
 }
 
 // Forget removes the checkpoint of a stack that is about to be changed in AWS, and requests a write that removes it from the
-// store. Otherwise the following could happen: this process ends during the change, a user restores the previous desired
-// state, and the next process regards the stack as unchanged. The channel is closed when the write has ended. It is nil if
-// there is nothing to wait for, because the store has no checkpoint of the stack or the last write failed.
+// store. Without this write, the following could happen: this process ends during the change, a user restores the previous
+// desired state, and the next process regards the stack as unchanged. The channel is closed when the write has ended. It is
+// nil if there is nothing to wait for, because the store has no checkpoint of the stack or the last write failed.
 func (b *Registry) Forget(id model.StackID) (written <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,8 +184,8 @@ func (b *Registry) ForgetSecretHash(id model.StackID, arn string) (written <-cha
 	return b.requestAwaitedWrite()
 }
 
-// RetainSecretHashes removes the hashes of all client secrets of a stack, except those of the listeners and rules with these
-// ARNs.
+// RetainSecretHashes removes the hashes of all client secrets of a stack, except the hashes of the listeners and rules with
+// these ARNs.
 func (b *Registry) RetainSecretHashes(id model.StackID, arns []string) {
 	keys := make([]string, len(arns))
 	for i, arn := range arns {
@@ -204,8 +204,8 @@ func (b *Registry) RetainSecretHashes(id model.StackID, arns []string) {
 	}
 }
 
-// text returns the text to store. If it is too long for one Secret, it leaves out the checkpoints of all stacks. If it is
-// still too long, it is empty. The caller holds the lock.
+// text returns the text to store. If the text is too long for one Secret, the checkpoints of all stacks are left out. If the
+// text is still too long, the result is empty. The caller holds the lock.
 func (b *Registry) text() string {
 	var stacks, secrets strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(b.stackDigests), model.StackID.Compare) {

@@ -11,7 +11,8 @@ import (
 )
 
 // Split divides a step into one step for each of its values. Tags, attributes and sources come from several members, and an
-// invalid value of one member must not delay the valid values of another. It returns no steps if the step cannot be divided.
+// invalid value of one member must not delay the valid values of another member. It returns no steps if the step cannot be
+// divided.
 func Split(step plan.Step) (parts []plan.Step) {
 	part := func(name string, do plan.Action) {
 		s := step

@@ -11,10 +11,10 @@ type Class int
 const (
 	Unknown   Class = iota // retry with back-off
 	Throttled              // retry with back-off, lower the rate
-	Denied                 // a permission is missing: wait for a change of input, retry slowly
+	Denied                 // a permission is missing: retry after a change of the objects, or slowly
 	Conflict               // the plan was made from outdated state: plan again now
 	Quota                  // a quota is reached: carry out the deletions first, then retry slowly
-	Invalid                // AWS refuses the value: wait for a change of input
+	Invalid                // AWS refuses the value: retry after a change of the objects
 	Gone                   // the resource does not exist: plan again now
 	InUse                  // a dependent resource still exists: retry soon, without a report
 	NotReady               // a resource that was just created is not visible yet: retry soon, without a report
