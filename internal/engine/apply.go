@@ -53,14 +53,14 @@ type observation struct {
 	out  *Outcome
 	view *cluster.View
 	mem  *memory
-	// relation is how the stack is related to another stack with the same load balancer. It is nil before the stack is
-	// observed.
+	// relation is how the stack is related to another stack with the same load balancer. It is nil before the first
+	// observation.
 	relation *handover.Relation
 	// reservedStacks points to the stacks on which no other run works until this run ends. It is nil for a draft, which
 	// writes nothing.
 	reservedStacks *[]model.StackID
-	// takeOverBlocked reports whether a load balancer that the stack takes over must not be changed, because a step that the
-	// take-over needs has failed.
+	// takeOverBlocked reports whether a load balancer that the stack takes over must not be changed, because a required step
+	// has failed.
 	takeOverBlocked bool
 }
 
@@ -326,8 +326,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return false, nil
 }
 
-// callStep checks the fence and then carries out a step. It returns a failure of the step as FailedStep. An error ends the
-// run.
+// callStep checks the fence and then carries out a step. A failure of the step is a FailedStep. An error ends the run.
 func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
 	if err := ctx.Err(); err != nil {
 		return FailedStep{}, err

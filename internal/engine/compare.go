@@ -10,8 +10,8 @@ import (
 // errNeedsComparison is the error for a plan that is not carried out because the stack has to be compared with AWS first.
 var errNeedsComparison = errors.New("the stack has to be compared with AWS first")
 
-// IsConverged reports whether this process has compared a stack with AWS and has left no difference. Differences that appear
-// later are drift.
+// IsConverged reports whether this process has compared a stack with AWS and has left no difference. Later differences are
+// drift.
 func (e *Engine) IsConverged(id model.StackID) bool {
 	mem := e.memories.recall(id)
 	return mem.comparison.IsConverged()

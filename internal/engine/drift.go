@@ -25,8 +25,7 @@ const (
 
 // driftMemory stores, between runs, the drift of a stack.
 type driftMemory struct {
-	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was reported but not
-	// corrected.
+	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was only reported.
 	unrestoredStepKeys map[string]bool
 	// comparedAt is the time of the last observation from which a plan was made. That plan took into account all outside
 	// changes that were read before this time.
@@ -134,8 +133,8 @@ func (r *run) withoutReportedDrift(found finding.List) finding.List {
 
 func isSecurityGroupStep(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
 
-// joinByResource returns the steps, with all updates of a resource joined to one. Updates of resources that are created
-// again are left out.
+// joinByResource returns the steps, with all updates of a resource joined to one. Updates of recreated resources are left
+// out.
 func joinByResource(steps []plan.Step) (out []plan.Step) {
 	at := map[plan.Address]int{}
 	for _, s := range withoutRecreated(steps) {
@@ -204,8 +203,8 @@ type driftReport struct {
 	// includesEdit reports whether the steps also carry out an edit. The findings then do not contain values, because some
 	// of the values were changed by the edit and not by drift.
 	includesEdit bool
-	// repeatingSteps are steps that were carried out before. An external actor may have reverted them, or AWS may not
-	// persist them.
+	// repeatingSteps are steps that were carried out before. External actors may have reverted them, or AWS did not persist
+	// them.
 	repeatingSteps map[plan.StepID]bool
 	// outsideRulesFinding is the finding of the plan about rules of a security group that another client has added. It is
 	// zero if the plan has no such finding.

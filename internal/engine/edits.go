@@ -5,8 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// delayFrequentEdits delays all steps of a plan if the desired state changes too often. It does not delay steps that revoke
-// access.
+// delayFrequentEdits delays all steps of a plan if the desired state changes too often. Steps that revoke access are not
+// delayed.
 func (r *run) delayFrequentEdits(p plan.Plan) {
 	if r.editDelay <= 0 {
 		return

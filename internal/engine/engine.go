@@ -127,8 +127,8 @@ type LiveLoadBalancer struct {
 	Active bool
 }
 
-// IsOver reports whether the stack has no resources in AWS any more and no object belongs to the stack. It is false for a
-// stack with held parts.
+// IsOver reports whether the stack has no resources in AWS any more and no object belongs to the stack. It is false for
+// stacks with held parts.
 func (o Outcome) IsOver() bool {
 	held := o.Plan.HasRetainedParts && (o.Stack.Held.AllResources || len(o.Stack.Held.Members) > 0)
 	return o.Stack.IsEmpty() && !held && o.Done && o.Err == nil &&

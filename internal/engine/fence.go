@@ -3,7 +3,7 @@ package engine
 // Fence checks whether this process may still write to AWS and Kubernetes. Only the holder of the lease may write.
 type Fence interface {
 	// Fence returns an error when this process must not write any more, because another process may have taken over. It is
-	// called before every write.
+	// called before each write.
 	Fence() error
 }
 

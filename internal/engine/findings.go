@@ -116,7 +116,7 @@ func failureCountKey(s plan.Step) plan.StepID {
 }
 
 // findings returns the findings about a failed step of a plan, one for each object of the step. n is the number of steps
-// that failed in the same way.
+// with the same failure.
 func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	reason, fix := reasonAndFix(f)
 	message := strings.TrimPrefix(failure.WithoutSDKText(f.Err), attemptPrefix(f.Step)) // the field of the finding names the step

@@ -18,8 +18,7 @@ import (
 var errReserved = errors.New("another run is changing the load balancer")
 
 // decideRelation determines, once in a run, the relation of the stack to another stack. If the stack takes over the load
-// balancer of the other stack, it reserves the other stack until the run ends, and returns the observed state of both
-// stacks.
+// balancer of the other stack, it reserves the other stack for the run, and returns the observed state of both stacks.
 func (r *observation) decideRelation(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {
@@ -85,8 +84,7 @@ func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != failure.Invalid && !f.lacksCapacity() && !f.isKubernetesStep()
 }
 
-// withRelation returns the desired state of a stack with its relation to another stack applied, and findings about the
-// relation.
+// withRelation returns the desired state of a stack, adapted to its relation to another stack, and findings about it.
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, found := r.relation.AdjustDesired(stack, have)
 	if r.takeOverBlocked && r.relation.Kind == handover.TakesOver && r.relation.DependsOnOther(have) {

@@ -67,8 +67,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 	isListener := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
 	switch do := s.Do.(type) {
 	case plan.ClaimFinalizer:
-		// No resource is created for a member without its finalizer. Changes of other members to the same listeners do not
-		// wait.
+		// No resource is created for a member without its finalizer. Other members' changes do not wait.
 		rules := h.holdRules(model.HeldRefused, func(_ int32, r *model.Rule) bool { return r.Member == do.Ref })
 		return holdDefaultActions(lb, func(l model.Listener) bool { return l.DefaultOf.Object == do.Ref }) || rules
 	case plan.CreateRule, plan.ModifyRule:
@@ -192,8 +191,8 @@ func leaveOutCertificate(l *model.Listener, arn string, overQuota bool) bool {
 	return true
 }
 
-// holdDefaultActions marks the default actions of the matching listeners as held, and reports whether one of them was not
-// held before.
+// holdDefaultActions marks the default actions of the matching listeners as held, and reports whether one was not held
+// before.
 func holdDefaultActions(lb *model.LoadBalancer, matches func(model.Listener) bool) bool {
 	return changeListeners(lb, matches, func(l *model.Listener) bool { return markHeld(&l.DefaultHeld, model.HeldRefused) })
 }

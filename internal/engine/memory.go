@@ -16,7 +16,7 @@ type memory struct {
 	// firstRun is the time at which the process began the first run of any stack.
 	firstRun time.Time
 	// routesChangedAt is the time at which this process last changed listeners or rules of the stack. It is zero if this
-	// process has not changed any.
+	// process changed none of them.
 	routesChangedAt time.Time
 	// createdByThisProcess reports whether this process added the first finalizer to the objects of the stack. No other
 	// process has then created resources for it.
@@ -28,8 +28,8 @@ type memory struct {
 	waits           waits
 	comparison      resync.State
 	drift           driftMemory
-	// unansweredSince is the start of the first of consecutive runs without an answer from AWS. It is zero if AWS answered the
-	// last run.
+	// unansweredSince is the start of the first of several consecutive runs without an answer from AWS; zero if AWS answered
+	// the last run.
 	unansweredSince time.Time
 }
 

@@ -53,7 +53,7 @@ func (h *heldPartMarker) avoidTargetGroupName(id, taken string) bool {
 	return g != nil && addTakenName(&g.NamesTaken, taken)
 }
 
-// addTakenName adds a name to the names that are taken. It returns false if the list has the name already, or if no
+// addTakenName adds a name to the names that are taken. It returns false if the name is already in the list, or no
 // alternative is left.
 func addTakenName(names *[]string, taken string) bool {
 	if len(*names) == naming.AlternativeCount || slices.Contains(*names, taken) {

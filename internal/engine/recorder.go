@@ -13,7 +13,7 @@ import (
 type Recorder interface {
 	// RecordView is called after each translation, with the view that the translation has read. It is called before the run
 	// uses the objects of the view, so that an event during the run is not missed. At the end of the run, Outcome.View has
-	// all that the run has read.
+	// all reads of the run.
 	RecordView(id model.StackID, v *cluster.View)
 	// RecordPlan is called with each plan whose questions to AWS are all answered.
 	RecordPlan(d Draft)

@@ -122,8 +122,8 @@ func findRule(stack model.Stack, key model.RuleKey) (model.Rule, bool) {
 	return model.Rule{}, false
 }
 
-// callKind returns the kind of call of an action: its type without the package, such as "CreateRule". A SetTags that sets
-// no tag is "RemoveTags".
+// callKind returns the kind of call of an action: its type without the package, such as "CreateRule". A SetTags without tags
+// to set is "RemoveTags".
 func callKind(do plan.Action) string {
 	if t, ok := do.(plan.SetTags); ok && len(t.Put) == 0 {
 		return "RemoveTags"
@@ -169,8 +169,7 @@ func (k stepKey) scopes() []scope {
 	if k.inKubernetes {
 		return nil
 	}
-	// Steps of several namespaces have "/" as their namespace, so that their scope differs from the scope of the quota of
-	// the stack.
+	// Steps of several namespaces have "/" as their namespace, so that their scope is not that of the quota of the stack.
 	namespace := cmp.Or(k.namespace, "/")
 	return []scope{
 		{class: failure.Denied, call: k.call, namespace: k.namespace, closes: true},
@@ -182,7 +181,7 @@ func (k stepKey) scopes() []scope {
 
 // refusedValuesScope returns the scope of refused values. Each namespace has one scope. For steps of several namespaces,
 // each kind of call and resource has its own scope, so that repeated changes of one shared setting do not use up the budget
-// of other settings.
+// of all settings.
 func (k stepKey) refusedValuesScope() scope {
 	if k.namespace == "" {
 		return scope{class: failure.Invalid, call: k.call, kind: k.address.Kind}
@@ -212,8 +211,8 @@ func (k stepKey) failureScope(f FailedStep) (scope, bool) {
 	return scope{}, false
 }
 
-// perStepQuotas are the error codes of quotas that count what one step adds to a resource, such as tags, not the resources
-// that steps create.
+// perStepQuotas are the error codes of quotas that count what one step adds to a resource, such as tags, and not created
+// resources.
 var perStepQuotas = map[string]bool{
 	"TooManyUniqueTargetGroupsPerLoadBalancer": true, "TargetGroupAssociationLimit": true,
 	"TooManyTags": true, "TagLimitExceeded": true, "TooManyTargets": true, "TooManyRegistrationsForTargetId": true,

@@ -22,7 +22,7 @@ import (
 // reports them. The other steps of the stack are not delayed.
 //
 // A change is identified by its operation, resource and content. Its streak ends when a comparison with AWS shows that the
-// change is still present.
+// change persists.
 type repeats map[string]*repeatedChange
 
 // repeatedChange is a change that was carried out at least once.
@@ -121,7 +121,7 @@ func (r repeats) findings() (out finding.List) {
 // repeatedSteps returns the steps of the plan in d that repeat an earlier change (again), and which of these steps are
 // delayed or reported by findings. read is the time at which the observed state was read. If the state was read after the
 // settle window of an earlier change, and the plan does not contain this change, AWS has persisted the change, and it is
-// removed from r. If edited is true, the desired state has changed, and changes that the plan does not contain are forgotten
+// removed from r. If edited is true, the desired state has changed, and changes that are not in the plan are removed
 // immediately.
 func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
@@ -228,7 +228,7 @@ func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedCha
 	return out
 }
 
-// findRepeats determines which steps of the plan in d repeat an earlier change, and stores in r which of them are delayed or
+// findRepeats determines which steps of the plan in d repeat an earlier change, and stores which of them are delayed or
 // reported.
 func (r *run) findRepeats(d Draft, stack model.Stack) {
 	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.ReadBound.Since, r.wasEdited, r.e.now())

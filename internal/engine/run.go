@@ -106,8 +106,8 @@ func (d Draft) Describe() *document.Document {
 	return planner.Describe(d.Stack, d.Have, d.options, d.memory)
 }
 
-// Remake makes the plan again from the same inputs. The result is always equal to the first plan, because a plan depends
-// only on its inputs.
+// Remake makes the plan again from the same inputs. The result is equal to the first plan, because a plan depends only on
+// its inputs.
 func (d Draft) Remake() plan.Plan {
 	p, _ := planner.Make(d.Stack, d.Have, d.options, d.memory)
 	return p
@@ -198,12 +198,11 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 // reached, the run ends, and the next run continues.
 const maxObservations = 8
 
-// maxGoneObservations is the maximum number of times in a row that a stack is observed while AWS reports that one of its
-// resources does not exist.
+// maxGoneObservations is the maximum number of observations in a row for which AWS reports that a resource does not exist.
 const maxGoneObservations = 3
 
-// observationsPerPlan is how many observations must remain in a run so that another plan is made: one for the plan, and two
-// for its questions.
+// observationsPerPlan is how many observations must remain in a run for another plan: one for the plan, and two for its
+// questions.
 const observationsPerPlan = 3
 
 // addQuestions appends the elements of more that questions lacks, and reports whether there were any.
@@ -249,8 +248,8 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
 
-// observeAWS reads the observed state from AWS. Until it returns, another goroutine, which reports unanswered calls, may use
-// the view and the memory of the run.
+// observeAWS reads the observed state from AWS. Until it returns, the goroutine that reports unanswered calls may use the
+// view and memory of the run.
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
 	defer r.watchUnansweredCalls(ctx, stack)()
 	if r.relation != nil {
@@ -261,7 +260,7 @@ func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questio
 
 // draft observes the stack and makes its plan, until the plan has no new questions. by has the facts that decided contested
 // settings. A fact that was unavailable in by is also unavailable for the plan, and the plan holds the parts of the stack
-// that depend on this fact.
+// that depend on it.
 func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()

@@ -9,8 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Secrets stores a hash (plan.SecretHash) of the OIDC client secret that was last written to each listener and rule of a
-// stack.
+// Secrets stores a hash (plan.SecretHash) of the OIDC client secret that was last written to each listener and rule.
 type Secrets interface {
 	// SecretHash returns the hash of the client secret of the listener or rule with this ARN; "" if none is known.
 	SecretHash(id model.StackID, arn string) string

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// splitStep divides a step that AWS refused because of an invalid value. It returns no steps if the step failed for another
-// reason or cannot be divided.
+// splitStep divides a step that AWS refused because of an invalid value. It returns no steps if the step cannot be divided,
+// or failed for another reason.
 func splitStep(f FailedStep) []plan.Step {
 	if f.Class != failure.Invalid {
 		return nil

@@ -37,7 +37,7 @@ func UnansweredFinding(object finding.Ref, since time.Time) finding.Finding {
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// unansweredFindings returns findings on the objects whose steps AWS did not answer. If AWS answered all steps, it resets
+// unansweredFindings returns findings on the objects whose steps AWS did not answer. If no step is unanswered, it resets
 // unansweredSince.
 func (r *run) unansweredFindings() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
@@ -68,7 +68,7 @@ func (r *observation) watchUnansweredCalls(ctx context.Context, stack model.Stac
 }
 
 // reportUnansweredCalls writes the events that report that AWS does not answer. It writes no conditions, because the run may
-// still succeed.
+// succeed.
 func (r *observation) reportUnansweredCalls(ctx context.Context, stack model.Stack, since time.Time) {
 	defer func() { _ = recover() }() // a panic in this goroutine would end the process
 	f, err := r.e.frontend(r.out.ID)

@@ -29,8 +29,8 @@ func (w waits) otherStackPollInterval(now time.Time) time.Duration {
 	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStackKey]/4), durations.MissingWait)
 }
 
-// withKeys returns a copy of w with an additional wait, which begins now, for each key that w does not have. It returns nil
-// without a clock.
+// withKeys returns a copy of w with an additional wait, which begins now, for each key that w does not have. Without a
+// clock, it returns nil.
 func (w waits) withKeys(waiting []string, now time.Time) waits {
 	if now.IsZero() {
 		return nil
