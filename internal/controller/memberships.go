@@ -26,7 +26,7 @@ type Memberships struct {
 
 	mu              sync.Mutex
 	roots           RootObjects // nil before Load
-	loaded          bool        // whether the stored text was read; an unread text is never overwritten
+	loaded          bool        // whether the stored text was read; a text that could not be read is never overwritten
 	lastReadFailed  bool
 	lastWriteFailed bool
 	// limiter limits the writes of Persist.
