@@ -24,10 +24,6 @@ import (
 // The controller does not own the security groups of nodes and pods. It only changes their rules. It revokes only rules that
 // have a description set by the controller.
 
-// clusterTagPrefix is the beginning of the key of the tag that tools that create clusters set. The rest is the name of the
-// cluster.
-const clusterTagPrefix = "kubernetes.io/cluster/"
-
 // cachedRules are the rules of a security group of nodes or pods.
 type cachedRules struct {
 	exists bool
@@ -57,7 +53,7 @@ func (p *ENIs) EndpointSecurityGroups(ctx context.Context, ids []string, maxAge 
 		})
 		return tagged, missing
 	}
-	key := "tag:" + clusterTagPrefix + p.Config.Cluster
+	key := "tag:" + network.ClusterTagPrefix + p.Config.Cluster
 	for {
 		tagged, missing := stale()
 		if !tagged && len(missing) == 0 {
@@ -133,12 +129,15 @@ func (p *ENIs) describeEndpointSecurityGroups(ctx context.Context, f []ec2types.
 		}
 		for _, g := range page.SecurityGroups {
 			tags := convert.EC2TagsFromAWS(g.Tags)
-			tag := tags[clusterTagPrefix+p.Config.Cluster]
-			found[aws.ToString(g.GroupId)] = cachedRules{
+			tag := tags[network.ClusterTagPrefix+p.Config.Cluster]
+			r := cachedRules{
 				exists: true, hasClusterTag: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.VPC,
-				hasAnyClusterTag: slices.ContainsFunc(slices.Collect(maps.Keys(tags)), func(key string) bool { return strings.HasPrefix(key, clusterTagPrefix) }),
-				rules:            convert.IngressFromAWS(g.IpPermissions), readAt: start,
+				rules: convert.IngressFromAWS(g.IpPermissions), readAt: start,
 			}
+			for key := range tags {
+				r.hasAnyClusterTag = r.hasAnyClusterTag || strings.HasPrefix(key, network.ClusterTagPrefix)
+			}
+			found[aws.ToString(g.GroupId)] = r
 		}
 	}
 	p.WithLock(func() {

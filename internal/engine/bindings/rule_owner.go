@@ -35,7 +35,7 @@ type ruleOwner struct {
 	knownSecurityGroupIDs map[string]bool
 	// foundSecurityGroups are security groups that are not known, but have rules from security groups that the controller
 	// created for the cluster, with these sources. An earlier process has probably added the rules. Only rules from these
-	// sources are removed from them, because other clusters may have rules in them too.
+	// sources are removed from them, because other clusters may have rules in them too. After this, they are forgotten.
 	foundSecurityGroups map[string][]string
 
 	nodeSecurityGroups map[string]*bindingplan.NodeSecurityGroups // by the selector that matches the nodes
@@ -274,6 +274,7 @@ func (o *ruleOwner) recordSynced(key Key, group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.uncomparedSecurityGroups, group)
+	delete(o.foundSecurityGroups, group)
 	if x := o.byBinding[key]; x.unsyncedSecurityGroups[group] {
 		x.unsyncedSecurityGroups = maps.Clone(x.unsyncedSecurityGroups)
 		delete(x.unsyncedSecurityGroups, group)
