@@ -48,7 +48,7 @@ type harness struct {
 	ec2 *ec2.Client
 
 	vpc               string
-	publicSubnets     []string // subnets in availability zones a and b
+	publicSubnets     []string // subnets in Availability Zones a and b
 	privateSubnets    []string
 	nodeSecurityGroup string // security group of the nodes
 }

@@ -151,7 +151,7 @@ type SubnetAnswer struct {
 type Subnet struct {
 	ID        string
 	Name      string // value of the tag Name
-	Zone      string // name of the availability zone
+	Zone      string // name of the Availability Zone
 	ZoneID    string
 	ZoneType  string // availability-zone, local-zone, wavelength-zone
 	Outpost   string // ARN of the Outpost

@@ -188,7 +188,7 @@ type Health struct {
 }
 
 // ReasonNotInUse is the reason in AWS of a target that gets no requests, because no load balancer uses its target group or
-// its availability zone.
+// its Availability Zone.
 const ReasonNotInUse = "Target.NotInUse"
 
 // IsNotInUse reports whether a target is unused because no load balancer checks its health.

@@ -25,7 +25,7 @@ type Layout struct {
 	Certificates map[string]string `json:"certificates,omitempty"`
 }
 
-// Subnet is a public or private subnet. Each availability zone has one public and one private subnet.
+// Subnet is a public or private subnet. Each Availability Zone has one public and one private subnet.
 type Subnet struct {
 	ID   string       `json:"id"`
 	Name string       `json:"name"`
@@ -55,7 +55,7 @@ const zoneCount = 3
 // the fifth to the sixteenth /24 range of the private subnet.
 const maxNodes = zoneCount * 12
 
-// Plan returns the layout of local world number n with the given number of nodes, in three availability zones. The IDs are
+// Plan returns the layout of local world number n with the given number of nodes, in three Availability Zones. The IDs are
 // placeholders; package vpc replaces them with the IDs in AWS. Plan returns an error if there are too few or too many nodes.
 func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	if nodes < 1 || nodes > maxNodes {

@@ -44,7 +44,7 @@ type Rule struct {
 type Listener struct {
 	Protocol string
 	Port     int
-	// TCPAddresses are the addresses on this machine, one for each availability zone. Their port differs from Port if this
+	// TCPAddresses are the addresses on this machine, one for each Availability Zone. Their port differs from Port if this
 	// user may not open Port.
 	TCPAddresses []netip.AddrPort
 	// UDPAddresses are the corresponding addresses for UDP.

@@ -28,7 +28,7 @@ type Options struct {
 	// serve the traffic. One is enough if several local worlds run at the same time, and reduces the CPU time of an idle API
 	// server. Default: all.
 	ProcessorsPerRole int
-	// Nodes is the number of nodes, spread over three availability zones. Default: 3.
+	// Nodes is the number of nodes, spread over three Availability Zones. Default: 3.
 	Nodes int
 	// WithoutAWS starts only a cluster with nodes and pods. No controller can run in it.
 	WithoutAWS bool

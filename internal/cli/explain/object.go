@@ -107,7 +107,7 @@ type explainedSubnets struct {
 // explainedSubnet is a subnet that was considered.
 type explainedSubnet struct {
 	ID string `json:"id"`
-	// Zone is the availability zone.
+	// Zone is the Availability Zone.
 	Zone string `json:"zone,omitempty"`
 	// Why is the reason why the subnet was refused.
 	Why string `json:"why,omitempty"`

@@ -167,7 +167,7 @@ func (a *offlineAWS) addAnswer(f *observed.Facts, q model.Question) {
 }
 
 // subnets returns the subnets that a question names. If it names none, subnets returns three subnets, each in a different
-// availability zone.
+// Availability Zone.
 func (a *offlineAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	var refs []string
 	for i := range assumedSubnetCount {

@@ -105,7 +105,7 @@ func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	return out
 }
 
-// SubnetFromAWS converts a subnet. The caller sets the type of its availability zone.
+// SubnetFromAWS converts a subnet. The caller sets the type of its Availability Zone.
 func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	out := observed.Subnet{
 		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),

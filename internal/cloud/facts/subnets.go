@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// networkFacts reads subnets, the types of their availability zones, and their routes.
+// networkFacts reads subnets, the types of their Availability Zones, and their routes.
 type networkFacts struct {
 	*sdk.Client
 	vpcSubnets      *sdk.Answers[[]observed.Subnet] // the subnets of the cluster's VPC
@@ -28,7 +28,7 @@ type networkFacts struct {
 	publicByID      *sdk.Answers[map[string]bool]   // whether a subnet has a route to an internet gateway, by subnet ID
 
 	cache.Guard
-	zoneTypes map[string]string // by availability zone ID; a type never changes
+	zoneTypes map[string]string // by Availability Zone ID; a type never changes
 }
 
 func newNetworkFacts(client *sdk.Client) *networkFacts {
@@ -144,7 +144,7 @@ func hasTags(tags map[string]string, filter map[string][]string) bool {
 	return true
 }
 
-// subnets returns all subnets of the VPC with the types of their availability zones, sorted by ID.
+// subnets returns all subnets of the VPC with the types of their Availability Zones, sorted by ID.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	all, err := n.vpcSubnets.Get(ctx, "subnets", maxAge, func(ctx context.Context) ([]observed.Subnet, error) {
 		return n.readSubnets(ctx, "vpc-id", n.VPC)
@@ -190,7 +190,7 @@ func (n *networkFacts) subnetOfOtherVPC(ctx context.Context, id string) (*observ
 	return &typed[0], nil
 }
 
-// withZoneTypes returns a copy of subnets with the types of their availability zones. Types that are not cached are read
+// withZoneTypes returns a copy of subnets with the types of their Availability Zones. Types that are not cached are read
 // from AWS.
 func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
 	unknown := func() (out []string, ok bool) {

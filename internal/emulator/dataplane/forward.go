@@ -141,7 +141,7 @@ func targetURL(scheme, host, target string) *url.URL {
 
 // prepareResponse changes the headers of the target's response before the client receives them.
 func (x *exchange) prepareResponse(resp *http.Response, choice targetGroupChoice, stay bool, g *targetGroup, v *targetGroupView, t *target) {
-	x.w.noBody = resp.ContentLength == 0
+	x.w.bodyIsEmpty = resp.ContentLength == 0
 	x.addResponseHeaders(resp.Header)
 	if x.route.listener.attr.hideServerHeader {
 		resp.Header.Del("Server")

@@ -157,7 +157,7 @@ func forwardTo(arns ...string) Forward {
 	return f
 }
 
-// albConfig returns a configuration with one Application Load Balancer in one availability zone. Its listener l defaults to
+// albConfig returns a configuration with one Application Load Balancer in one Availability Zone. Its listener l defaults to
 // HTTP on port 80.
 func albConfig(l Listener, groups ...TargetGroup) Config {
 	if l.ARN == "" {

@@ -229,14 +229,14 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 type statusWriter struct {
 	http.ResponseWriter
 	status int
-	// noBody is set if the response has no body. The headers of such a response must not be flushed separately, because
+	// bodyIsEmpty is set if the response has no body. The headers of such a response must not be flushed separately, because
 	// they would then not end the HTTP/2 stream. gRPC signals an error by headers that end the stream.
-	noBody bool
+	bodyIsEmpty bool
 }
 
-// FlushError flushes the response, unless noBody is set. http.ResponseController calls it.
+// FlushError flushes the response, unless bodyIsEmpty is set. http.ResponseController calls it.
 func (w *statusWriter) FlushError() error {
-	if w.noBody {
+	if w.bodyIsEmpty {
 		return nil
 	}
 	return http.NewResponseController(w.ResponseWriter).Flush()

@@ -108,7 +108,7 @@ func managedByServiceError(eni *store.NetworkInterface) *store.Error {
 	return store.Errorf(store.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
 }
 
-// AttachNetworkInterface attaches an ENI to an instance in the same availability zone.
+// AttachNetworkInterface attaches an ENI to an instance in the same Availability Zone.
 func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
 	p := c.Partition
 	eni, err := findResource(kindENI, p.NetworkInterfaces, in.NetworkInterfaceId)

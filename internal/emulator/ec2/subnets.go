@@ -47,7 +47,7 @@ func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.
 	return &ec2.CreateSubnetOutput{Subnet: s.describeSubnet(p, sub)}, nil
 }
 
-// findZone returns the availability zone with a name or an ID. If both are nil, it returns the first zone.
+// findZone returns the Availability Zone with a name or an ID. If both are nil, it returns the first zone.
 func findZone(p *store.Partition, name, id *string) (*store.Zone, *store.Error) {
 	if name == nil && id == nil {
 		return p.Zones[0], nil

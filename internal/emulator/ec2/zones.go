@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeAvailabilityZones lists availability zones. Zones that are not opted in are only listed if the request sets
+// DescribeAvailabilityZones lists Availability Zones. Zones that are not opted in are only listed if the request sets
 // AllAvailabilityZones.
 func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
 	all := aws.ToBool(in.AllAvailabilityZones)

@@ -44,7 +44,7 @@ type harness struct {
 	acm *acm.Client
 
 	vpc             string
-	subnets         []string // public subnets in the availability zones a, b and c
+	subnets         []string // public subnets in the Availability Zones a, b and c
 	securityGroupID string
 	instances       []string // IDs; one instance in each subnet
 }

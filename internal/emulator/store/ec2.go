@@ -208,7 +208,7 @@ type CoIPPool struct {
 	CIDRs        []netip.Prefix
 }
 
-// Zone is an availability zone, a Local Zone or a Wavelength Zone.
+// Zone is an Availability Zone, a Local Zone or a Wavelength Zone.
 type Zone struct {
 	Name, ID    string
 	Type        string // availability-zone, local-zone, wavelength-zone

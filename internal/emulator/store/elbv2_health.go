@@ -12,7 +12,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// ZoneAll is the availability zone of a target that receives traffic from the load balancer nodes of all zones.
+// ZoneAll is the Availability Zone of a target that receives traffic from the load balancer nodes of all zones.
 const ZoneAll = "all"
 
 // TargetHealth returns the health of a registered or draining target. It is computed from the time of the registration, the

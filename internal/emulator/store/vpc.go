@@ -46,7 +46,7 @@ func (p *Partition) CreateSecurityGroup(vpcID, name, description string) *Securi
 }
 
 // createDefaultVPC creates the default VPC of a new account: 172.31.0.0/16, with an internet gateway, a default route to it,
-// and one public subnet in each availability zone.
+// and one public subnet in each Availability Zone.
 func (p *Partition) createDefaultVPC() {
 	v := p.CreateVPC(netip.MustParsePrefix("172.31.0.0/16"))
 	v.IsDefault, v.DNSHostnames = true, true

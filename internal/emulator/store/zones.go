@@ -15,7 +15,7 @@ var regionWords = strings.NewReplacer(
 // shortRegion returns the abbreviation of a region in zone IDs, such as "usw2" for us-west-2.
 func shortRegion(region string) string { return regionWords.Replace(region) }
 
-// defaultZones returns the three availability zones of a region.
+// defaultZones returns the three Availability Zones of a region.
 func defaultZones(region string) []*Zone {
 	var zones []*Zone
 	for i, letter := range []string{"a", "b", "c"} {

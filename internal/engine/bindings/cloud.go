@@ -28,7 +28,7 @@ type Cloud interface {
 	Class(err error) failure.Class
 }
 
-// ErrZoneNeeded is wrapped in the error of Register if AWS requires the availability zone of an address outside of the VPC,
+// ErrZoneNeeded is wrapped in the error of Register if AWS requires the Availability Zone of an address outside of the VPC,
 // and does not accept "all".
 var ErrZoneNeeded = errors.New("the availability zone of the target is required")
 

@@ -42,7 +42,7 @@ type entry struct {
 	flappingTargets flappingTargets
 	// leavingSince is the time since which a target waits for its deregistration, by target ID.
 	leavingSince map[string]time.Time
-	// zonesRequiredAt is the time at which AWS last refused targets without an availability zone.
+	// zonesRequiredAt is the time at which AWS last refused targets without an Availability Zone.
 	zonesRequiredAt time.Time
 
 	// checkpoint is the checkpoint annotation that was set last; nil: none.
@@ -175,12 +175,12 @@ func noteLeavingTargets(list []*observed.Target) note {
 	}
 }
 
-// needsZones reports whether AWS recently refused targets of the binding without an availability zone.
+// needsZones reports whether AWS recently refused targets of the binding without an Availability Zone.
 func (e entry) needsZones(now time.Time) bool {
 	return !e.zonesRequiredAt.IsZero() && now.Sub(e.zonesRequiredAt) < durations.StableFactAge
 }
 
-// noteZonesRequired records that AWS refused targets without an availability zone.
+// noteZonesRequired records that AWS refused targets without an Availability Zone.
 func noteZonesRequired(e entry, at moment) entry {
 	e.zonesRequiredAt = at.now
 	return e

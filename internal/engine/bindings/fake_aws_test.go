@@ -46,7 +46,7 @@ type fakeAWS struct {
 	maxTargets          int           // per target group; 0 for no limit
 	targetGroupsInUse   map[string]bool
 	ownerNamespaces     map[string]string // namespace for which the controller created a target group, by ARN
-	zonesRequired       bool              // whether addresses outside the VPC require an availability zone
+	zonesRequired       bool              // whether addresses outside the VPC require an Availability Zone
 	refusals            int               // number of refused calls
 	// cachedTargets are returned to callers that accept an answer older than 1 s; nil: such callers get the current targets.
 	cachedTargets          []*observed.Target

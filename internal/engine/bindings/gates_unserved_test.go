@@ -63,7 +63,7 @@ func TestPodsDoNotWaitForATargetGroupNotInUse(t *testing.T) {
 }
 
 // TestAPodInAZoneWithoutLoadBalancerStaysUnready checks that the readiness gate of a pod stays closed if its target is in an
-// availability zone that is not enabled for the load balancer. Such a target receives no traffic, so its pod must not
+// Availability Zone that is not enabled for the load balancer. Such a target receives no traffic, so its pod must not
 // replace a pod that receives traffic.
 func TestAPodInAZoneWithoutLoadBalancerStaysUnready(t *testing.T) {
 	w := ipHarness(t, withReadinessGate(p1))

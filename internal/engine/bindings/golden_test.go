@@ -41,7 +41,7 @@ type awsDoc struct {
 	MadeFor map[string]string
 	// Used are the ARNs of the target groups to which a rule or listener forwards.
 	Used []string
-	// Zonal reports whether AWS requires an availability zone for addresses outside the VPC.
+	// Zonal reports whether AWS requires an Availability Zone for addresses outside the VPC.
 	Zonal bool
 	// Recorded is the record of the targets of binding "a" that this cluster is responsible for, as stored in the cluster.
 	Recorded string

@@ -325,7 +325,7 @@ func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 	}
 }
 
-// TestZonesAreSentForALimitedTime checks that availability zones are sent for one hour after AWS required them. Later AWS
+// TestZonesAreSentForALimitedTime checks that Availability Zones are sent for one hour after AWS required them. Later AWS
 // may not require them any more.
 func TestZonesAreSentForALimitedTime(t *testing.T) {
 	e := entryAfter(noteZonesRequired)

@@ -290,7 +290,7 @@ func bindingsOfTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv
 }
 
 // readNetwork reads the CIDR blocks of the VPC. For endpoints with an address outside of the VPC, it also reads the
-// availability zones of the nodes of their pods.
+// Availability Zones of the nodes of their pods.
 func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
 	n := &bindingplan.Network{VPC: f.CompletedBinding.Spec.VpcID, Zones: map[string]string{}, ZonesRequired: p.r.memory.get(p.key).needsZones(p.r.Clock.Now())}
 	if n.VPC == "" {
@@ -311,7 +311,7 @@ func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints
 		return n, nil
 	}
 	n.Ranges = ranges
-	v := p.r.Cluster.View().Unsubscribed() // no subscription, because a node does not change its availability zone
+	v := p.r.Cluster.View().Unsubscribed() // no subscription, because a node does not change its Availability Zone
 	for _, e := range endpoints {
 		if e.Pod == nil || !n.IsOutsideVPC(e.ID) {
 			continue

@@ -173,14 +173,14 @@ type ServingPods struct {
 // TargetGroupAnswer is the answer to AskTargetGroup. TargetGroup is nil if the target group could not be read.
 type TargetGroupAnswer struct{ TargetGroup *TargetGroup }
 
-// Network has the address ranges of the VPC, and the availability zones of nodes.
+// Network has the address ranges of the VPC, and the Availability Zones of nodes.
 type Network struct {
 	VPC    string
 	Ranges []string // of the VPC
-	// Zones has the availability zones of the nodes of pods with addresses outside of the VPC, by the name of the node; "" if
+	// Zones has the Availability Zones of the nodes of pods with addresses outside of the VPC, by the name of the node; "" if
 	// the node has no zone label.
 	Zones map[string]string
-	// ZonesRequired is set if AWS has refused targets of the binding because they had no availability zone.
+	// ZonesRequired is set if AWS has refused targets of the binding because they had no Availability Zone.
 	ZonesRequired bool
 	Failure       *Failure
 }
@@ -253,7 +253,7 @@ type AskHealth struct{ MaxAge time.Duration }
 // AskServing asks which pods with the addresses of the targets are ready and not terminating.
 type AskServing struct{ Targets []*observed.Target }
 
-// AskNetwork asks for the address ranges of the VPC, and for the availability zones of the endpoints outside of the VPC.
+// AskNetwork asks for the address ranges of the VPC, and for the Availability Zones of the endpoints outside of the VPC.
 type AskNetwork struct{ Endpoints []targets.Endpoint }
 
 // AskInUse asks whether a load balancer still sends requests to the target group of a deleted binding.

@@ -81,7 +81,7 @@ func (f gatePlanner) podConditions(matched []targets.MatchedPair, registered []t
 		}
 	}
 	for _, m := range matched {
-		// If a load balancer uses the target group, but not the availability zone of the target, AWS will not check the target
+		// If a load balancer uses the target group, but not the Availability Zone of the target, AWS will not check the target
 		// soon.
 		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), needsNoPolling: f.Forwards != nil && m.Target.IsNotInUse(), isUnchecked: targets.IsUnchecked(m.Target)})
 	}

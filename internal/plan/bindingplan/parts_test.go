@@ -71,7 +71,7 @@ func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	}
 }
 
-// TestAddressesAreRegisteredWithTheirZone checks the availability zones that are set when addresses are registered as
+// TestAddressesAreRegisteredWithTheirZone checks the Availability Zones that are set when addresses are registered as
 // targets.
 func TestAddressesAreRegisteredWithTheirZone(t *testing.T) {
 	for name, x := range map[string]struct {

@@ -16,10 +16,10 @@ type Target struct {
 	ServerID string
 }
 
-// allZones is the availability zone value for an address outside of the VPC that can get traffic from all zones.
+// allZones is the Availability Zone value for an address outside of the VPC that can get traffic from all zones.
 const allZones = "all"
 
-// TargetsFor returns the targets for endpoints. An address outside of the VPC of the target group gets an availability zone,
+// TargetsFor returns the targets for endpoints. An address outside of the VPC of the target group gets an Availability Zone,
 // because AWS requires it. It returns an error if the address ranges of the VPC or a required zone are unknown.
 func (f *Facts) TargetsFor(endpoints []targets.Endpoint) ([]Target, error) {
 	n := f.Network
@@ -44,7 +44,7 @@ func (f *Facts) TargetsFor(endpoints []targets.Endpoint) ([]Target, error) {
 // are outside.
 func (n Network) IsOutsideVPC(address string) bool { return !network.IsInRanges(address, n.Ranges) }
 
-// zoneOf returns the availability zone with which an endpoint outside of the VPC is registered. It returns an error if AWS
+// zoneOf returns the Availability Zone with which an endpoint outside of the VPC is registered. It returns an error if AWS
 // requires the zone but the node of the pod is not known.
 func (f *Facts) zoneOf(e targets.Endpoint) (string, error) {
 	if f.CompletedBinding.Spec.IamRoleArnToAssume != "" || !f.Network.ZonesRequired {

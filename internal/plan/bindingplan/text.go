@@ -115,7 +115,7 @@ func (s Step) targetItems(sign, verb, group string, n int, name func(int) (strin
 	return out
 }
 
-// registrationText returns the identity of an endpoint, and a text with the availability zone with which it is registered;
+// registrationText returns the identity of an endpoint, and a text with the Availability Zone with which it is registered;
 // "" if it is registered without a zone.
 func (f *Facts) registrationText(e targets.Endpoint) (id, zone string) {
 	list, err := f.TargetsFor([]targets.Endpoint{e})

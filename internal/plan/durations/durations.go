@@ -83,7 +83,7 @@ const (
 	// StartSpread is the time over which the comparisons of unchanged stacks are spread after the start of the controller. It
 	// begins one minute after the start, so that all stacks are compared within three quarters of an hour.
 	StartSpread = 44 * time.Minute
-	// StableFactAge is the maximum age of facts that seldom change: descriptions by ARN, availability zones of targets,
+	// StableFactAge is the maximum age of facts that seldom change: descriptions by ARN, Availability Zones of targets,
 	// certificates that ACM has refused, and load balancers whose quota is reached. It is also the time during which a missing
 	// resource is still looked up at short intervals.
 	StableFactAge = time.Hour

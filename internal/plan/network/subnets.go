@@ -24,7 +24,7 @@ type SubnetRequest struct {
 	Cluster string
 	// ClusterTagCheck refuses subnets that are tagged only for other clusters.
 	ClusterTagCheck bool
-	// SingleSubnet admits an ALB in one availability zone.
+	// SingleSubnet admits an ALB in one Availability Zone.
 	SingleSubnet bool
 	ALB          bool
 	// Live has the IDs of the subnets that the load balancer already uses. These need no free addresses.

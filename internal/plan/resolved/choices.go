@@ -61,7 +61,7 @@ type SubnetChoices struct {
 	// ByReachability is set if no subnet has the role tag, so that subnets were chosen by their route tables.
 	ByReachability bool
 	Chosen         []string
-	Zones          map[string]string // availability zones by subnet ID, as far as AWS has returned them
+	Zones          map[string]string // Availability Zones by subnet ID, as far as AWS has returned them
 	Refusals       []network.Refusal
 }
 

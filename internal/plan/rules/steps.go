@@ -339,7 +339,7 @@ func (r *rulePlanner) reportWaits() {
 }
 
 // isForwardedTo reports whether the load balancer already forwards to a target group. Targets of such a target group that
-// AWS reports as unused are in an availability zone that is not enabled for the load balancer.
+// AWS reports as unused are in an Availability Zone that is not enabled for the load balancer.
 func (r *rulePlanner) isForwardedTo(arn string) bool {
 	lb := r.Listener.LB.Live
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {

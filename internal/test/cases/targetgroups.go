@@ -49,7 +49,7 @@ func (rd *reader) recordTargetGroup(tg elbtypes.TargetGroup) {
 	rd.out.put(targetGroupsSection, key, out)
 }
 
-// targetName returns the name, the port and the availability zone of a target. All pods have the name "pod".
+// targetName returns the name, the port and the Availability Zone of a target. All pods have the name "pod".
 func (rd *reader) targetName(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription) string {
 	name := rd.names.nameOf(aws.ToString(d.Id))
 	if tg.TargetType == elbtypes.TargetTypeEnumIp {

@@ -133,7 +133,7 @@ func (a *FakeAWS) answerQuestion(have *observed.Stack, q model.Question) {
 	}
 }
 
-// subnetsOf returns the subnets that a question names, each in another availability zone. If it names none, subnetsOf
+// subnetsOf returns the subnets that a question names, each in another Availability Zone. If it names none, subnetsOf
 // returns two subnets.
 func subnetsOf(q model.AskSubnets) []observed.Subnet {
 	refs := []string{"subnet-a", "subnet-b"}

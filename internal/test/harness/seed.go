@@ -28,7 +28,7 @@ const (
 // objects use it as data.
 type Seeded struct {
 	VPC string
-	// Public and Private are the IDs of the subnets, in the order of their availability zones.
+	// Public and Private are the IDs of the subnets, in the order of their Availability Zones.
 	Public, Private []string
 	// NodeSG and ExtraSG are the IDs of security groups "nodes" and "extra".
 	NodeSG, ExtraSG string
@@ -46,7 +46,7 @@ type Seeded struct {
 	Instances []Instance
 }
 
-// Instance is the EC2 instance of a node, with its ID, availability zone and private IP address.
+// Instance is the EC2 instance of a node, with its ID, Availability Zone and private IP address.
 type Instance struct {
 	ID, Zone, Address string
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// zoneLetters are the last letters of the availability zones that have subnets, in order.
+// zoneLetters are the last letters of the Availability Zones that have subnets, in order.
 var zoneLetters = []string{"a", "b", "c"}
 
 // tagSpecifications returns the tags of a new resource. pairs are alternating keys and values.

@@ -18,7 +18,7 @@ import (
 )
 
 // activeTargetsWithZones returns the targets of a target group in Account that are not draining, as a sorted list. Each
-// has its ID, its availability zone and its QUIC server ID, if there are any.
+// has its ID, its Availability Zone and its QUIC server ID, if there are any.
 func activeTargetsWithZones(t *testing.T, r *Harness, arn string) string {
 	t.Helper()
 	out, err := elb.NewFromConfig(AWSConfig(r.Emulator)).DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &arn})
@@ -36,7 +36,7 @@ func activeTargetsWithZones(t *testing.T, r *Harness, arn string) string {
 }
 
 // TestTargetsOutsideOfTheVPCHaveZones checks that targets with addresses outside of the VPC are registered with
-// availability zone "all", or with the zone of their node if cross-zone load balancing is disabled.
+// Availability Zone "all", or with the zone of their node if cross-zone load balancing is disabled.
 func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ crossZone, want string }{

@@ -157,7 +157,7 @@ type variations struct {
 	// hasRuleDescriptions adds descriptions to security group rules. It also adds a rule to the security group of the nodes
 	// that no controller manages.
 	hasRuleDescriptions bool
-	// hasTwoZones creates load balancers in two availability zones, as before a third zone was added to the cluster.
+	// hasTwoZones creates load balancers in two Availability Zones, as before a third zone was added to the cluster.
 	hasTwoZones bool
 	// hasExtraAttributes sets attributes that no annotation sets.
 	hasExtraAttributes bool
