@@ -55,6 +55,7 @@ type fakeAWS struct {
 	largestENIQuery        int               // the largest number of instances in one query so far
 	untaggedSecurityGroups map[string]bool   // security groups without the tag of the cluster
 	ruleSearches           int               // number of calls of SecurityGroupsAdmitting
+	securityGroupIDs       []string          // IDs in the last call of EndpointSecurityGroups
 	// store has the bindings. The settings of a target group are copied from the binding that names it, unless targetType is
 	// set.
 	store *cluster.Memory
@@ -227,6 +228,7 @@ func (a *fakeAWS) EndpointSecurityGroups(_ context.Context, ids []string, _ time
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.securityGroupIDs = ids
 	var out []bindings.EndpointSecurityGroup
 	for _, id := range slices.Sorted(maps.Keys(a.rules)) {
 		if !a.untaggedSecurityGroups[id] || slices.Contains(ids, id) {

@@ -59,6 +59,7 @@ func TestDeletedBindingLeavesNoRuleOfAnEarlierProcess(t *testing.T) {
 			}
 			checkOtherRules(t, w, "after a comparison of all security groups", "")
 			checkEqual(t, "searches", 1, w.aws.ruleSearches)
+			checkEqual(t, "security groups that are still read by their ID", 0, len(w.aws.securityGroupIDs))
 		})
 	}
 }
