@@ -56,7 +56,7 @@ func TestPostponedReadsKeepTheirPlaceInTheQueue(t *testing.T) {
 			if err := read(c, c.TargetGroupsOf(bindings.Account{})); !errors.As(err, &put) || put.RetryAfter() == 0 {
 				t.Fatalf("the read is not postponed: %v", err)
 			}
-			if !put.KeepsPosition {
+			if !put.HasReservedPosition {
 				t.Error("its position is not kept")
 			}
 		})

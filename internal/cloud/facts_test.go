@@ -31,7 +31,7 @@ func (r *harness) readFacts(qs ...model.Question) observed.Facts {
 	return have.Facts
 }
 
-func askNamedSubnets(refs ...string) model.AskSubnets {
+func namedSubnetsQuestion(refs ...string) model.AskSubnets {
 	return model.AskSubnets{Refs: strings.Join(refs, ","), Choice: model.SubnetsNamed{Refs: refs}}
 }
 
@@ -63,9 +63,9 @@ func TestSubnetsBySchemeTagAndName(t *testing.T) {
 		"by tag":               {q: tagged("Name", "public-a", "public-b"), want: r.publicSubnets},
 		"by tag with wildcard": {q: tagged("Name", "priv*"), want: r.privateSubnets},
 		"by tag's presence":    {q: tagged("kubernetes.io/role/elb"), want: r.publicSubnets},
-		"by id and name":       {q: askNamedSubnets(r.publicSubnets[0], "private-a"), want: nil},
-		"by id with wildcard":  {q: askNamedSubnets(r.publicSubnets[0][:len(r.publicSubnets[0])-1]+"*", r.publicSubnets[1]), want: r.publicSubnets[1:], missing: []string{r.publicSubnets[0][:len(r.publicSubnets[0])-1] + "*"}},
-		"missing":              {q: askNamedSubnets("subnet-1", "unknown", r.publicSubnets[0]), want: r.publicSubnets[:1], missing: []string{"subnet-1", "unknown"}},
+		"by id and name":       {q: namedSubnetsQuestion(r.publicSubnets[0], "private-a"), want: nil},
+		"by id with wildcard":  {q: namedSubnetsQuestion(r.publicSubnets[0][:len(r.publicSubnets[0])-1]+"*", r.publicSubnets[1]), want: r.publicSubnets[1:], missing: []string{r.publicSubnets[0][:len(r.publicSubnets[0])-1] + "*"}},
+		"missing":              {q: namedSubnetsQuestion("subnet-1", "unknown", r.publicSubnets[0]), want: r.publicSubnets[:1], missing: []string{"subnet-1", "unknown"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,14 +111,14 @@ func TestSubnetsByReachability(t *testing.T) {
 // TestMissingSubnetIsReadAgain checks that subnets are read again if a subnet was missing, because a user may create it.
 func TestMissingSubnetIsReadAgain(t *testing.T) {
 	r := newHarness(t)
-	r.readFacts(askNamedSubnets("public-a"))
+	r.readFacts(namedSubnetsQuestion("public-a"))
 	r.clock.Advance(20 * time.Second)
-	if a := r.readFacts(askNamedSubnets("late")).Subnets[askNamedSubnets("late").Key()]; len(a.Missing) != 1 {
+	if a := r.readFacts(namedSubnetsQuestion("late")).Subnets[namedSubnetsQuestion("late").Key()]; len(a.Missing) != 1 {
 		t.Fatalf("got %v", a)
 	}
 	r.createSubnet("a", "10.0.64.0/20", "late", "x")
 	r.clock.Advance(31 * time.Second)
-	if a := r.readFacts(askNamedSubnets("late-a")).Subnets[askNamedSubnets("late-a").Key()]; len(a.Missing) != 0 {
+	if a := r.readFacts(namedSubnetsQuestion("late-a")).Subnets[namedSubnetsQuestion("late-a").Key()]; len(a.Missing) != 0 {
 		t.Errorf("got %v", a)
 	}
 }

@@ -51,9 +51,9 @@ func (x *changeGenerator) applyRandomChange() string {
 		do   func()
 	}{
 		{"time passes", func() { x.now = x.now.Add(time.Duration(x.IntN(600)) * time.Second) }},
-		{"load balancers are listed", func() { v.EnterLoadBalancers(x.loadBalancers(), v.LoadBalancers.IDs(), x.now); v.TagsDue = true }},
-		{"target groups are listed", func() { v.EnterTargetGroups(x.targetGroups(), v.TargetGroups.IDs(), x.now); v.TagsDue = true }},
-		{"security groups are listed", func() { v.EnterSecurityGroups(x.securityGroups(), v.SecurityGroups.IDs(), x.now) }},
+		{"load balancers are listed", func() { v.StoreLoadBalancers(x.loadBalancers(), v.LoadBalancers.IDs(), x.now); v.TagsDue = true }},
+		{"target groups are listed", func() { v.StoreTargetGroups(x.targetGroups(), v.TargetGroups.IDs(), x.now); v.TagsDue = true }},
+		{"security groups are listed", func() { v.StoreSecurityGroups(x.securityGroups(), v.SecurityGroups.IDs(), x.now) }},
 		{"tags of a load balancer are read", func() {
 			v.LoadBalancers.Edit(lb, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = x.tags(), x.now })
 		}},

@@ -41,7 +41,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 	}
 	for _, q := range questions {
 		err := c.answerQuestion(ctx, id, &out, q, observe.ComparisonIn(questions).Since)
-		if err := faults.Note(q, err); err != nil {
+		if err := faults.Add(q, err); err != nil {
 			return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 		}
 	}

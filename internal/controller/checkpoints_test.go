@@ -26,7 +26,7 @@ func TestShutdownWaitsForRunsForALimitedTime(t *testing.T) {
 			store, running := &memoryStore{}, &atomic.Int32{}
 			c := &Checkpoints{Registry: checkpoint.New(), Store: store, Log: logr.Discard(), ActiveRuns: running}
 			c.Load(t.Context())
-			c.Registry.Note(id, "digest")
+			c.Registry.SetDigest(id, "digest")
 			running.Store(1)
 			ctx, stop := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, func() {
@@ -62,7 +62,7 @@ func TestRunsContinueIfFenceRefusesCheckpointWrite(t *testing.T) {
 		store := &memoryStore{}
 		c := &Checkpoints{Registry: checkpoint.New(), Store: store, Log: logr.Discard()}
 		c.Load(t.Context())
-		c.Registry.Note(id, "digest")
+		c.Registry.SetDigest(id, "digest")
 		c.Save(t.Context())
 		c.Fence = engine.ReadOnly{Err: errors.New("the lease is lost")}
 		var pending checkpoint.PendingWrites

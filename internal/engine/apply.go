@@ -340,7 +340,7 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	if err != nil {
 		f := FailedStep{Step: s, Class: r.classOf(s, err), Err: err, Called: true, key: key}
 		if f.Class != failure.Fenced {
-			f = r.rememberFailure(ctx, f)
+			f = r.recordFailure(ctx, f)
 		}
 		r.e.Recorder.RecordStep(p.Stack, res, f)
 		if f.Class == failure.Fenced {
@@ -368,9 +368,9 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return FailedStep{}, nil
 }
 
-// rememberFailure stores a failure of a step, and returns the failure with its back-off. Failures that are not caused by the
+// recordFailure stores a failure of a step, and returns the failure with its back-off. Failures that are not caused by the
 // content of the step are not stored: throttled or postponed calls, and out-of-date reads.
-func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedStep {
+func (r *execution) recordFailure(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
 	case failure.Throttled, failure.Gone, failure.Conflict:
 		return f // not stored: the call is made later, or the next plan has another step

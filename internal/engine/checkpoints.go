@@ -62,7 +62,7 @@ func (e *Engine) recordConverged(out Outcome, reported bool, found finding.List,
 	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.HasRetainedParts || out.Stack.IsEmpty() || nothingLive || out.Findings.CountErrors() > found.Sorted().CountErrors() {
 		digest = ""
 	}
-	e.Checkpoints.Note(out.ID, digest)
+	e.Checkpoints.SetDigest(out.ID, digest)
 }
 
 // forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own stack, and a stack whose

@@ -13,7 +13,7 @@ var errNeedsComparison = errors.New("the stack has to be compared with AWS first
 // IsConverged reports whether this process has compared a stack with AWS and has left no difference. Later differences are
 // drift.
 func (e *Engine) IsConverged(id model.StackID) bool {
-	mem := e.memories.recall(id)
+	mem := e.memories.memoryOf(id)
 	return mem.comparison.IsConverged()
 }
 

@@ -26,7 +26,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	}
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
-		f.Step.RequestedBy = r.blamedMembers(f)
+		f.Step.RequestedBy = r.membersOfRefusedValue(f)
 		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined, because each finding has the expiry time of its certificate
 		joined := (f.Class == failure.Quota || f.Class == failure.Denied) && !imports
 		switch {
@@ -80,9 +80,9 @@ func (f FailedStep) withAcceleratorFields(acc *model.Accelerator, found finding.
 	return found
 }
 
-// blamedMembers returns the members whose objects may contain the value that AWS refuses. For a default action, this is only
-// the member that sets the default action. For other steps, these are all members of the step.
-func (r *run) blamedMembers(f FailedStep) []finding.Ref {
+// membersOfRefusedValue returns the members whose objects may contain the value that AWS refuses. For a default action, this
+// is only the member that sets the default action. For other steps, these are all members of the step.
+func (r *run) membersOfRefusedValue(f FailedStep) []finding.Ref {
 	value, ofAWS := refused.ValueOf(r.out.ID.Kind, f.Step, f.Err)
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
 		return f.Step.RequestedBy

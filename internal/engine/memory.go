@@ -45,8 +45,8 @@ type memories struct {
 	imports imports.Budgets
 }
 
-// recall returns the memory of a stack. It returns a new memory if the stack has none.
-func (m *memories) recall(id model.StackID) memory {
+// memoryOf returns the memory of a stack. It returns a new memory if the stack has none.
+func (m *memories) memoryOf(id model.StackID) memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := m.byStack[id]

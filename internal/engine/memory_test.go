@@ -14,7 +14,7 @@ func TestUnknownRoutesCountAsChangedAtStartup(t *testing.T) {
 	var all memories
 	all.recordFirstRun(start)
 	all.recordFirstRun(at(5)) // has no effect, because the time of the first run is recorded already
-	a := all.recall(model.StackID{Name: "a"})
+	a := all.memoryOf(model.StackID{Name: "a"})
 	check := func(s int, want time.Duration) {
 		t.Helper()
 		if got := a.propagationLeft(at(s), propagation); got != want {
@@ -38,7 +38,7 @@ func TestMemoryOfADeletedStackIsRemoved(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Name: "a"}
 	mem := memory{createdByThisProcess: true, routesChangedAt: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}
 	e.storeMemory(Outcome{ID: id, Stack: model.Stack{Members: []model.Member{{}}}}, mem)
-	if !e.memories.recall(id).createdByThisProcess {
+	if !e.memories.memoryOf(id).createdByThisProcess {
 		t.Fatal("a stack with members is forgotten")
 	}
 	e.storeMemory(Outcome{ID: id, Done: true}, mem)

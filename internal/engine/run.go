@@ -54,8 +54,8 @@ type Config struct {
 type Checkpoints interface {
 	// Unchanged reports whether this desired state of the stack was carried out completely.
 	Unchanged(id model.StackID, digest string) bool
-	// Note stores the digest of a desired state that was carried out completely; "" removes the checkpoint of the stack.
-	Note(id model.StackID, digest string)
+	// SetDigest stores the digest of a desired state that was carried out completely; "" removes the checkpoint of the stack.
+	SetDigest(id model.StackID, digest string)
 	// Forget removes the checkpoint of a stack before a run changes the stack in AWS. The channel is closed when the write
 	// of the removal has succeeded or failed. It is nil if the caller does not have to wait.
 	Forget(id model.StackID) (written <-chan struct{})
@@ -126,7 +126,7 @@ var errUnanswered = errors.New("AWS does not answer")
 
 // Draft observes a stack and makes its plan, without carrying out any step.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
-	mem := e.memories.recall(id)
+	mem := e.memories.memoryOf(id)
 	r := observation{e: e, out: &Outcome{ID: id}, view: e.Cluster.View(), mem: &mem}
 	stack, found, err := e.translate(r.view, id, nil)
 	var by observed.Facts
@@ -339,7 +339,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.memories.release(reserved) }()
 	start := e.now()
 	e.memories.recordFirstRun(start)
-	mem := e.memories.recall(id)
+	mem := e.memories.memoryOf(id)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id, nil)
 	out.View = v

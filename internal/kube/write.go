@@ -206,7 +206,7 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	if live.DeletionTimestamp != nil || live.Spec.TargetGroupARN != want.Spec.TargetGroupARN {
 		return fmt.Errorf("targetGroupBinding %s/%s of target group %s: %w", live.Namespace, live.Name, live.Spec.TargetGroupARN, errNameTaken)
 	}
-	if action.KeepNetworking {
+	if action.RetainNetworking {
 		want.Spec.Networking = live.Spec.Networking
 	}
 	next := live.DeepCopy()

@@ -34,7 +34,7 @@ func (g *generator) build() {
 	g.Objects = append(g.Objects, Object{Object: config, Origin: source}, g.annotateGateway(gw, source))
 	routeBuilder{g}.addRoutes()
 	g.buildFrontend()
-	g.noteUntranslated()
+	g.addUntranslatedNotes()
 	g.listAnnotations()
 }
 
@@ -403,7 +403,7 @@ func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerC
 		}
 	}
 	if len(arns) == 0 {
-		g.noteTLSOnlyHosts(l)
+		g.addTLSOnlyHostsNote(l)
 		return
 	}
 	for _, c := range l.TLS.Certificates {
@@ -419,9 +419,9 @@ func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerC
 	}
 }
 
-// noteTLSOnlyHosts adds notes about hosts that are in spec.tls but in no rule. A Gateway discovers certificates only for the
-// hosts of its routes.
-func (g configBuilder) noteTLSOnlyHosts(l model.Listener) {
+// addTLSOnlyHostsNote adds notes about hosts that are in spec.tls but in no rule. A Gateway discovers certificates only for
+// the hosts of its routes.
+func (g configBuilder) addTLSOnlyHostsNote(l model.Listener) {
 	hasRule := map[string]bool{}
 	for _, m := range g.Members {
 		for _, h := range ruleHosts(g.ingresses[m]) {

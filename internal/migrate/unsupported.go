@@ -76,9 +76,9 @@ func otherAnnotations(annotations map[string]string) []string {
 	return out
 }
 
-// noteUntranslated adds notes about annotations of members that have no counterpart or belong to other programs, and about
-// TLS Secrets whose certificates are not imported for Gateways.
-func (g *generator) noteUntranslated() {
+// addUntranslatedNotes adds notes about annotations of members that have no counterpart or belong to other programs, and
+// about TLS Secrets whose certificates are not imported for Gateways.
+func (g *generator) addUntranslatedNotes() {
 	for _, m := range g.Members {
 		ing := g.ingresses[m]
 		requestsCertificate := slices.ContainsFunc(g.IngressStack.Certificates, func(c model.ManagedCertificate) bool { return c.Import == nil && c.Member == m })

@@ -7,7 +7,7 @@ const (
 	guaranteedSharers = 50
 )
 
-// MayTakeOneMore reports whether one of several sharers of a quota may use one more unit. all is the number of units that
+// MayUseOneMore reports whether one of several sharers of a quota may use one more unit. all is the number of units that
 // all sharers use together, have the number that this sharer uses, and others has the number that each other sharer uses.
 //
 // A sharer that stays within the guaranteed part of the quota may use another unit while the quota is not used up. Any other
@@ -15,7 +15,7 @@ const (
 // use, for the guaranteed parts of sharers that come later, and for each other sharer to reach the same number, up to half
 // of an equal share. The more units a sharer uses, the more it must leave free. So units that become free go to sharers that
 // use fewer.
-func MayTakeOneMore(quota, all, have float64, others []float64) bool {
+func MayUseOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)
 	few := min(guaranteedPart*quota, half)

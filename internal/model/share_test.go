@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// takeAllPermitted lets sharers take units, one sharer after the other, each until MayTakeOneMore returns false. turns are
+// takeAllPermitted lets sharers take units, one sharer after the other, each until MayUseOneMore returns false. turns are
 // the indexes of these sharers in have, which has the units of all sharers. It returns the total number of units in use.
 func takeAllPermitted(quota int, have []float64, turns ...int) (all float64) {
 	for _, h := range have {
@@ -14,7 +14,7 @@ func takeAllPermitted(quota int, have []float64, turns ...int) (all float64) {
 	for _, n := range turns {
 		for {
 			others := append(append([]float64{}, have[:n]...), have[n+1:]...)
-			if !MayTakeOneMore(float64(quota), all, have[n], others) {
+			if !MayUseOneMore(float64(quota), all, have[n], others) {
 				break
 			}
 			have[n]++
@@ -24,7 +24,7 @@ func takeAllPermitted(quota int, have []float64, turns ...int) (all float64) {
 	return all
 }
 
-func TestMayTakeOneMore(t *testing.T) {
+func TestMayUseOneMore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		quota, others int

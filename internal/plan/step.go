@@ -106,26 +106,27 @@ type Plan struct {
 	Steps []Step
 	// Joins maps the id of a join to the steps that it represents. A join has succeeded when all of its steps have succeeded.
 	Joins map[StepID][]StepID
-	// WaitKeys identify the waits with a deadline, including those whose deadline has passed. The engine records how long each
-	// key has been in the plans of the stack, and passes these times to the next plan in Memory.WaitedTimes.
+	// WaitKeys identify the waits with a deadline, including those whose deadline has passed. The engine records how long
+	// each key has been in the plans of the stack, and passes these times to the next plan in Memory.WaitedTimes.
 	WaitKeys []string
 	// RulesOverQuota are listener rules that are omitted because a quota of AWS is reached.
 	RulesOverQuota map[model.RuleKey]bool
-	// Questions are for facts that the plan needs but that were not read. The caller reads the facts and makes the plan again.
+	// Questions are for facts that the plan needs but that were not read. The caller reads the facts and makes the plan
+	// again.
 	Questions []model.Question
 	// KnownIDs has the ARNs and ids of the resources that already exist.
 	KnownIDs KnownIDs
 	// LoadBalancers are the addresses of the load balancers whose DNS names the status shows: the load balancer of the stack
 	// and its frontend NLB.
 	LoadBalancers []Address
-	// ShownARNs has, by address, the ARN of the existing load balancer whose DNS name the status shows until the load balancer
-	// at the address is ready for requests.
+	// ShownARNs has, by address, the ARN of the existing load balancer whose DNS name the status shows until the load
+	// balancer at the address is ready for requests.
 	ShownARNs map[Address]string
 	// Ports are the ports on which the load balancer of the stack listens when the plan is completed, in ascending order. If
 	// the status shows another load balancer, they are the ports of that load balancer.
 	Ports []int32
-	// MembersWithKeptStatus are members whose status is not written: it still shows the load balancer of another stack.
-	MembersWithKeptStatus []finding.Ref
+	// MembersWithRetainedStatus are members whose status is not written: it still shows the load balancer of another stack.
+	MembersWithRetainedStatus []finding.Ref
 	// AssumedSecretHashes has, by the ARN of a listener or rule without a recorded hash, the hash of the client secret that
 	// it is assumed to have.
 	AssumedSecretHashes map[string]string
@@ -208,9 +209,10 @@ type PutBinding struct {
 	Labels   map[string]string
 	// LabelsToRemove are the keys of the labels to remove from an existing binding.
 	LabelsToRemove []string
-	// KeepNetworking leaves spec.networking of an existing binding as it is.
-	KeepNetworking bool
-	// BackendSecurityGroup and ManagedSecurityGroup are the addresses of the security groups to which networking peers of the binding refer.
+	// RetainNetworking leaves spec.networking of an existing binding as it is.
+	RetainNetworking bool
+	// BackendSecurityGroup and ManagedSecurityGroup are the addresses of the security groups to which networking peers of
+	// the binding refer.
 	BackendSecurityGroup Address
 	ManagedSecurityGroup Address
 }

@@ -139,7 +139,8 @@ func (tab *Tab) pollUntil(expression string, act func(waited time.Duration)) tim
 		if time.Since(began) > actionTimeout {
 			tab.t.Fatalf("not true within %s: %s; the page:\n%s", actionTimeout, expression, Eval[string](tab, "document.body.innerText"))
 		}
-		time.Sleep(100 * time.Millisecond)
+		// The interval grows, because each evaluation uses CPU time.
+		time.Sleep(min(max(100*time.Millisecond, time.Since(began)/10), time.Second))
 	}
 }
 

@@ -372,7 +372,7 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 		out.How, out.From = "tagged", tree.OriginText(choice.Of)
 	}
 	switch {
-	case c.Subnets.AreKept:
+	case c.Subnets.AreRetained:
 		out.How = "kept"
 	case out.How == "discovered" && c.Subnets.ByReachability:
 		out.How = "discovered by routes"
@@ -407,7 +407,7 @@ func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts obs
 	for i, r := range c.Rules {
 		note := ""
 		switch {
-		case r.IsHeld() && r.KeptRule != nil:
+		case r.IsHeld() && r.RetainedRule != nil:
 			note = "held: not changed in AWS"
 		case r.IsHeld():
 			note = heldRuleNote

@@ -243,7 +243,7 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 				continue
 			}
 			protocol := l.Desired.Protocol()
-			if !takesScheme(lb.Desired.Type, protocol, a.scheme) {
+			if !acceptsScheme(lb.Desired.Type, protocol, a.scheme) {
 				a.otherProtocolNotes = append(a.otherProtocolNotes, fmt.Sprintf("%s %s uses %s on port %d", d.Stack.ID.Kind.ObjectKind(), d.Stack.ID, protocol, a.port))
 				continue
 			}
@@ -266,9 +266,9 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 	return nil
 }
 
-// takesScheme reports whether a listener with a protocol accepts requests with a URL scheme. "of" is the type of its load
+// acceptsScheme reports whether a listener with a protocol accepts requests with a URL scheme. "of" is the type of its load
 // balancer. A listener for UDP, QUIC or TLS accepts no HTTP requests.
-func takesScheme(of model.LoadBalancerType, protocol, scheme string) bool {
+func acceptsScheme(of model.LoadBalancerType, protocol, scheme string) bool {
 	if of == model.Application {
 		return strings.ToLower(protocol) == scheme
 	}

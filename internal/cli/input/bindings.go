@@ -40,9 +40,9 @@ type BindingPlan struct {
 	Items    []bindingplan.PlanItem
 }
 
-// removalsUnknownReason returns why objects that need a target or a rule may be missing among those that were read, or "" if
+// unknownRemovalsReason returns why objects that need a target or a rule may be missing among those that were read, or "" if
 // all were read.
-func removalsUnknownReason(d *Source) string {
+func unknownRemovalsReason(d *Source) string {
 	if !d.ClusterRead {
 		return "no cluster was read"
 	}
@@ -64,7 +64,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	cfg := controller.BindingConfig(d.Config, d.VPC, readOnlyFence)
 	cfg.Cloud, cfg.Cluster, cfg.Clock = aws, kube.New(store, kube.MemoryAPI{Store: store}, clock.RealClock{}), clock.RealClock{}
 	r := bindings.New(cfg)
-	skipped, unknown := 0, removalsUnknownReason(d)
+	skipped, unknown := 0, unknownRemovalsReason(d)
 	planned := func(items []bindingplan.PlanItem) []bindingplan.PlanItem {
 		out := plannedItems(items, unknown == "")
 		skipped += len(items) - len(out)

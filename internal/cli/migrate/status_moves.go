@@ -53,14 +53,14 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 			if m.fromStack, m.annotationErr = naming.ParseAdoptAnnotation(gw.GetNamespace(), value); m.toStack.Kind == "" {
 				m.toStack = model.StackID{Kind: cmp.Or(m.fromStack.Kind.AdopterKind(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
 			}
-			if s.concernsMove(m) {
+			if s.isSelectedMove(m) {
 				add(m)
 			}
 		}
 		if !m.gatewayUnserved && slices.Contains(gw.GetFinalizers(), naming.Finalizer(m.toStack)) {
 			if from, ok := s.previousStackOf(ctx, m.toStack); ok {
 				m.fromStack, m.annotationErr = from, nil
-				if s.concernsMove(m) {
+				if s.isSelectedMove(m) {
 					add(m)
 				}
 			}
@@ -69,7 +69,7 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	for _, obj := range s.store.All(cluster.KindIngress) {
 		for _, id := range s.frontends[model.Ingress].Stacks(v, obj) {
 			m := move{fromStack: id}
-			if !s.concernsMove(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.fromStack == id }) {
+			if !s.isSelectedMove(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.fromStack == id }) {
 				continue
 			}
 			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil && !a.NotTagged {
@@ -89,8 +89,8 @@ func (s *statusCommand) previousStackOf(ctx context.Context, to model.StackID) (
 	return from, tagged && handover.HasTagsOfStack(to, live)
 }
 
-// concernsMove reports whether the arguments and flags select a move.
-func (s *statusCommand) concernsMove(m move) bool {
+// isSelectedMove reports whether the arguments and flags select a move.
+func (s *statusCommand) isSelectedMove(m move) bool {
 	chosen := input.SelectedStacks(&s.Source)
 	switch {
 	case s.AllNamespaces || s.Namespace == "" && len(s.Named) == 0:

@@ -110,8 +110,8 @@ func (c *Accelerators) editCached(arn string, change func(a *observed.Accelerato
 	return true
 }
 
-// enterOwnChange updates the cached state of an accelerator after this process has changed it.
-func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accelerator)) {
+// cacheOwnChange updates the cached state of an accelerator after this process has changed it.
+func (c *Accelerators) cacheOwnChange(arn string, change func(a *observed.Accelerator)) {
 	c.WithLock(func() {
 		if c.editCached(arn, change) {
 			c.entries[arn].changedAt = c.Config.Clock.Now()

@@ -158,7 +158,7 @@ func (w writer) changeAccelerator(ctx context.Context, do plan.ChangeAccelerator
 	if err != nil {
 		return w.handleWriteError("change accelerator "+arn, arn, err)
 	}
-	w.enterOwnChange(arn, func(a *observed.Accelerator) {
+	w.cacheOwnChange(arn, func(a *observed.Accelerator) {
 		if out.Accelerator != nil {
 			changed := acceleratorFromAWS(*out.Accelerator)
 			changed.Tags, changed.Listeners = a.Tags, a.Listeners
@@ -204,7 +204,7 @@ func (w writer) finishTagChange(arn string, err error, put map[string]string, re
 	if err != nil {
 		return w.handleWriteError("change the tags of accelerator "+arn, arn, err)
 	}
-	w.enterOwnChange(arn, func(a *observed.Accelerator) {
+	w.cacheOwnChange(arn, func(a *observed.Accelerator) {
 		a.Tags = inventory.ChangedCopy(a.Tags, put, remove)
 	})
 	return nil
@@ -226,7 +226,7 @@ func (w writer) createListener(ctx context.Context, do plan.CreateAcceleratorLis
 		return plan.StepResult{}, sdk.NewError(failure.Unknown, arn, "AWS returned no listener")
 	}
 	made := listenerFromAWS(*out.Listener)
-	w.enterOwnChange(arn, withInProgressState(func(a *observed.Accelerator) {
+	w.cacheOwnChange(arn, withInProgressState(func(a *observed.Accelerator) {
 		if !slices.ContainsFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == made.ARN }) {
 			a.Listeners = append(a.Listeners, made)
 		}
@@ -245,7 +245,7 @@ func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorLis
 	if err != nil {
 		return w.handleWriteError("change listener "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorARN(arn), withInProgressState(func(a *observed.Accelerator) {
+	w.cacheOwnChange(acceleratorARN(arn), withInProgressState(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			if l := &a.Listeners[i]; l.ARN == arn {
 				l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, slices.Clone(do.Settings.Ports), do.Settings.SourceIPAffinity
@@ -263,7 +263,7 @@ func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorLis
 	if err != nil && !sdk.IsGone(err) {
 		return w.handleWriteError("delete listener "+do.ARN, do.ARN, err)
 	}
-	w.enterOwnChange(acceleratorARN(do.ARN), withInProgressState(func(a *observed.Accelerator) {
+	w.cacheOwnChange(acceleratorARN(do.ARN), withInProgressState(func(a *observed.Accelerator) {
 		a.Listeners = slices.DeleteFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == do.ARN })
 	}))
 	return nil

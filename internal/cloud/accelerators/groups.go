@@ -35,7 +35,7 @@ func (w writer) createEndpointGroup(ctx context.Context, do plan.CreateEndpointG
 		return plan.StepResult{}, sdk.NewError(failure.Unknown, listener, "AWS returned no endpoint group")
 	}
 	made := endpointGroupFromAWS(*out.EndpointGroup)
-	w.enterOwnChange(acceleratorARN(listener), withInProgressState(func(a *observed.Accelerator) {
+	w.cacheOwnChange(acceleratorARN(listener), withInProgressState(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			l := &a.Listeners[i]
 			if l.ARN != listener || slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.ARN == made.ARN }) {
@@ -63,7 +63,7 @@ func (w writer) changeEndpointGroup(ctx context.Context, do plan.ChangeEndpointG
 	if _, err := w.API.Accelerators.UpdateEndpointGroup(ctx, in); err != nil {
 		return w.handleWriteError("change endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.cacheOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		if do.TrafficDial != nil {
 			g.Dial = float64(*do.TrafficDial)
 		}
@@ -83,7 +83,7 @@ func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointG
 	if err != nil && !sdk.IsGone(err) {
 		return w.handleWriteError("delete endpoint group "+do.ARN, do.ARN, err)
 	}
-	w.enterOwnChange(acceleratorARN(do.ARN), withInProgressState(func(a *observed.Accelerator) {
+	w.cacheOwnChange(acceleratorARN(do.ARN), withInProgressState(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			a.Listeners[i].Groups = slices.DeleteFunc(a.Listeners[i].Groups, func(g observed.EndpointGroup) bool { return g.ARN == do.ARN })
 		}
@@ -100,7 +100,7 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 	if err != nil {
 		return w.handleWriteError("add endpoints to endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.cacheOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		for _, e := range out.EndpointDescriptions {
 			x := endpointFromAWS(e)
 			g.Endpoints = append(slices.DeleteFunc(g.Endpoints, func(o observed.Endpoint) bool { return o.ID == x.ID }), x)
@@ -140,7 +140,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	if err != nil {
 		return w.handleWriteError("change the endpoints of endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.cacheOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		if out.EndpointGroup != nil {
 			*g = endpointGroupFromAWS(*out.EndpointGroup)
 		}
@@ -170,7 +170,7 @@ func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) er
 	if _, err := w.API.Accelerators.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointIdentifiers: list}); err != nil {
 		return w.handleWriteError("remove endpoints from endpoint group "+arn, arn, err)
 	}
-	w.enterOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
+	w.cacheOwnChange(acceleratorARN(arn), endpointGroupChange(arn, func(g *observed.EndpointGroup) {
 		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })
 	}))
 	return nil

@@ -83,12 +83,12 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	if err != nil {
 		return w.handleFailure("modify rule "+arn, err, latestCreationTime(w.inv, time.Time{}, a.Actions, known), forgetFunc(plan.Rule, arn))
 	}
-	return w.enterRules(out.Rules)
+	return w.storeRules(out.Rules)
 }
 
-// enterRules stores rules that AWS returned after a change in the inventory. It keeps the tags in the inventory, because AWS
+// storeRules stores rules that AWS returned after a change in the inventory. It keeps the tags in the inventory, because AWS
 // does not return tags with rules.
-func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
+func (w *ruleWriter) storeRules(rules []elbtypes.Rule) error {
 	for _, x := range rules {
 		r, err := convert.RuleFromAWS(x)
 		if err != nil {
@@ -126,7 +126,7 @@ func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, kn
 	if err != nil {
 		return w.handleFailure("set rule priorities", err, time.Time{}, forgetFunc(plan.Rule, first))
 	}
-	return w.enterRules(out.Rules)
+	return w.storeRules(out.Rules)
 }
 
 func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {

@@ -86,9 +86,9 @@ func newCertificateCache() certificateCache {
 	}
 }
 
-// AskCertificates returns the issued certificates of the region with their domains. It reads them from ACM if they were not
-// read within the settle window.
-func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
+// LookUpCertificates returns the issued certificates of the region with their domains. It reads them from ACM if they were
+// not read within the settle window.
+func (c *Certificates) LookUpCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	return c.issued.Get(ctx, model.AskCertificates{}.Key(), durations.SettleWindow, c.readCertificates)
 }
 

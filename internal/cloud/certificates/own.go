@@ -30,9 +30,9 @@ type ownCertificate struct {
 	issuedAt    time.Time // issue time by the clock of AWS; zero for an imported certificate and for a certificate that is not issued yet
 }
 
-// AskOwnCertificates returns the certificates that have the tags of the stack. If the cache is outdated, it reads the
+// LookUpOwnCertificates returns the certificates that have the tags of the stack. If the cache is outdated, it reads the
 // certificates of all stacks of the cluster together.
-func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
+func (c *Certificates) LookUpOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
 	if err := c.refreshOwnCertificates(ctx); err != nil {
 		return nil, err
 	}

@@ -29,10 +29,10 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 	return out
 }
 
-// AskCertificateOwner returns the stack for which a controller requested or imported a certificate. The result is zero if
+// LookUpCertificateOwner returns the stack for which a controller requested or imported a certificate. The result is zero if
 // there is no such stack, or if the certificate does not exist. If AWS denies reading the tags, the result is zero only for
 // a certificate that is known not to be imported; otherwise AskCertificateOwner returns the error.
-func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
+func (c *Certificates) LookUpCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.ReadShared(ctx, q.Key(), func() error {
 		return c.ReadOptionalPart(ctx, certificateTagsKey, func() error {
 			_, err := c.readCertificateTags(ctx, q.ARN)

@@ -50,9 +50,9 @@ func (c *Zones) Reset() {
 	c.WithLock(func() { c.deniedChanges, c.recordsCreatedAt = map[string]deniedChange{}, map[recordKey]time.Time{} })
 }
 
-// AskHostedZones returns the hosted zones of the account, from the cache or from Route 53. If the call is denied or fails,
+// LookUpHostedZones returns the hosted zones of the account, from the cache or from Route 53. If the call is denied or fails,
 // the result has a Fault and no zones. A zone has a WriteFault if AWS recently denied a change of a record in it.
-func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
+func (c *Zones) LookUpHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	age := durations.EditableFactAge
 	if q.Recent {
 		age = durations.NotFoundAge

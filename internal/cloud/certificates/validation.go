@@ -34,9 +34,9 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 	return out, complete
 }
 
-// AskValidation returns the validation records of a certificate, and whether the certificate is in use. The result is zero
+// LookUpValidation returns the validation records of a certificate, and whether the certificate is in use. The result is zero
 // if the certificate does not exist.
-func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
+func (c *Certificates) LookUpValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
 	return c.validations.Get(ctx, q.Key(), durations.PolledFactAge, func(ctx context.Context) (v observed.Validation, err error) {
 		out, err := c.API.ACM.DescribeCertificate(sdk.WithOptional(ctx), &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		if err != nil && !sdk.IsGone(err) {
@@ -50,9 +50,9 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 	})
 }
 
-// AskPublicCertificates returns the certificates of the account and region that Amazon has issued, or will issue once they
+// LookUpPublicCertificates returns the certificates of the account and region that Amazon has issued, or will issue once they
 // are validated.
-func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
+func (c *Certificates) LookUpPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	return c.public.Get(ctx, model.AskPublicCertificates{}.Key(), durations.Recent, c.readPublicCertificates)
 }
 

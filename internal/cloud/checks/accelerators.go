@@ -52,7 +52,7 @@ func (c *Checker) ReadAccelerators(ctx context.Context, before time.Time) (Accel
 	if err != nil {
 		return out, err
 	}
-	u.keepHighest(Usage{Name: "accelerators", Used: len(all), Limit: maxAccelerators, IsDefault: true})
+	u.recordHighest(Usage{Name: "accelerators", Used: len(all), Limit: maxAccelerators, IsDefault: true})
 	for _, a := range all {
 		if u.calls >= maxUsageCalls {
 			out.Unseen++
@@ -105,7 +105,7 @@ func (u *usageCounter) countAccelerator(ctx context.Context, a gatypes.Accelerat
 	}
 	name, groups := aws.ToString(a.Name), 0
 	count := func(quota string, used, limit int) {
-		u.keepHighest(Usage{Name: quota, Resource: name, Used: used, Limit: limit, IsDefault: true})
+		u.recordHighest(Usage{Name: quota, Resource: name, Used: used, Limit: limit, IsDefault: true})
 	}
 	u.calls++
 	var listeners []gatypes.Listener

@@ -85,13 +85,13 @@ func (u *usageCounter) readLimits(ctx context.Context) error {
 // recordUsage records that a resource uses n of a quota, if AWS returned the value of the quota.
 func (u *usageCounter) recordUsage(quota, resource string, n int) {
 	if limit, ok := u.limits[quota]; ok {
-		u.keepHighest(Usage{Name: quota, Resource: resource, Used: n, Limit: limit})
+		u.recordHighest(Usage{Name: quota, Resource: resource, Used: n, Limit: limit})
 	}
 }
 
-// keepHighest records a usage if it is higher than the recorded usage of the same quota. If both are equal, it keeps the
+// recordHighest records a usage if it is higher than the recorded usage of the same quota. If both are equal, it keeps the
 // usage whose resource name is first in alphabetical order.
-func (u *usageCounter) keepHighest(x Usage) {
+func (u *usageCounter) recordHighest(x Usage) {
 	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Resource < old.Resource {
 		u.highest[x.Name] = x
 	}
@@ -251,7 +251,7 @@ func (u *usageCounter) countSecurityGroupRules(ctx context.Context, own []string
 				ipv6++
 			}
 		}
-		u.keepHighest(Usage{Name: "rules-per-security-group", Resource: g.ID, Used: max(ipv4, ipv6), Limit: rulesPerSecurityGroup, IsDefault: true})
+		u.recordHighest(Usage{Name: "rules-per-security-group", Resource: g.ID, Used: max(ipv4, ipv6), Limit: rulesPerSecurityGroup, IsDefault: true})
 	}
 	return nil
 }

@@ -61,10 +61,10 @@ type association struct {
 	readAt time.Time
 }
 
-// askAddOn returns the association of a load balancer with the service q.Of. It reads it from AWS if the cached answer is
+// lookUpAddOn returns the association of a load balancer with the service q.Of. It reads it from AWS if the cached answer is
 // not fresh or was read before the time since. The result is zero if the load balancer is not in the inventory. It has a
 // Fault if the read is denied or fails.
-func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
+func (a *AddOns) lookUpAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
 	if !a.inv.Has(q.ARN) {
 		return observed.AddOn{}, nil
 	}
@@ -138,9 +138,9 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 	return out, sdk.NewError(failure.Unknown, q.Key(), "unknown AWS service")
 }
 
-// askWebACL returns the web ACL of the region with a name. It caches the list of all web ACLs, which answers the questions
+// lookUpWebACL returns the web ACL of the region with a name. It caches the list of all web ACLs, which answers the questions
 // about all names. The result has no ARN if there is no such web ACL, and a Fault if the read is denied or fails.
-func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
+func (a *AddOns) lookUpWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	maxAge := func(arns map[string]string) time.Duration {
 		if arns[name] != "" {
 			return durations.CacheRetention
@@ -172,9 +172,9 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// askSubscription reads whether the account is subscribed to Shield Advanced. The result has a Fault if the read is denied
+// lookUpSubscription reads whether the account is subscribed to Shield Advanced. The result has a Fault if the read is denied
 // or fails.
-func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
+func (a *AddOns) lookUpSubscription(ctx context.Context) (*observed.Subscription, error) {
 	out, err := a.subscriptions.Get(ctx, model.AskSubscription{}.Key(), durations.CacheRetention, func(ctx context.Context) (*observed.Subscription, error) {
 		res, err := a.API.Shield.GetSubscriptionState(sdk.WithOptional(ctx), &shield.GetSubscriptionStateInput{})
 		if err != nil {
@@ -188,10 +188,10 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 	return out, nil
 }
 
-// askTrustStores returns the ARNs of trust stores by name; the ARN is "" if the trust store does not exist. One call reads
-// all trust stores that are not cached. If one of them does not exist, AWS refuses this call, and askTrustStores makes a
+// lookUpTrustStores returns the ARNs of trust stores by name; the ARN is "" if the trust store does not exist. One call reads
+// all trust stores that are not cached. If one of them does not exist, AWS refuses this call, and lookUpTrustStores makes a
 // call for each name.
-func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
+func (a *AddOns) lookUpTrustStores(ctx context.Context, names []string) (map[string]string, error) {
 	cached := func() (out map[string]string, unknown []string) {
 		out = map[string]string{}
 		a.WithLock(func() {

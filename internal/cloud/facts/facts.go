@@ -59,16 +59,16 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 		if q.Discover != "" && hasLoadBalancerFor(*out, q) {
 			return nil // an existing load balancer keeps its subnets
 		}
-		return storeAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxNetworkFactAge(*out)))
+		return storeAnswer(facts.Subnets, q.Key())(f.network.lookUpSubnets(ctx, q, f.maxNetworkFactAge(*out)))
 	case model.AskVPC:
 		facts.VPCRanges, err = f.eniReader.VPCRanges(ctx, f.VPC)
 	case model.AskNamedSecurityGroups:
-		return storeAnswer(facts.SecurityGroups, q.Key())(f.names.askSecurityGroups(ctx, q))
+		return storeAnswer(facts.SecurityGroups, q.Key())(f.names.lookUpSecurityGroups(ctx, q))
 	case model.AskCertificates:
-		facts.Certificates, err = f.certificates.AskCertificates(ctx)
+		facts.Certificates, err = f.certificates.LookUpCertificates(ctx)
 		facts.CertificatesAsked = err == nil
 	case model.AskTargetGroup:
-		err = storeAnswer(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
+		err = storeAnswer(facts.TargetGroups, q.Ref)(f.names.lookUpTargetGroup(ctx, q.Ref))
 		arn := facts.TargetGroups[q.Ref]
 		if namespace, known := namespaceOfTargetGroup(f.inv, arn); known {
 			facts.TargetGroupOwners[arn] = namespace
@@ -79,30 +79,30 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskBackendSecurityGroup:
 		f.reader.FindBackendSecurityGroup(out)
 	case model.AskHealth:
-		return storeAnswer(facts.Health, q.ARN)(f.targets.AskHealth(ctx, q.ARN))
+		return storeAnswer(facts.Health, q.ARN)(f.targets.LookUpHealth(ctx, q.ARN))
 	case model.AskOwnCertificates:
-		facts.OwnCertificates, err = f.certificates.AskOwnCertificates(ctx, id)
+		facts.OwnCertificates, err = f.certificates.LookUpOwnCertificates(ctx, id)
 		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.CountImportedByOwner(id)
 	case model.AskCertificateOwner:
-		return storeAnswer(facts.CertificateOwners, q.ARN)(f.certificates.AskCertificateOwner(ctx, q))
+		return storeAnswer(facts.CertificateOwners, q.ARN)(f.certificates.LookUpCertificateOwner(ctx, q))
 	case model.AskHostedZones:
-		facts.HostedZones, err = f.certificates.Zones.AskHostedZones(ctx, q)
+		facts.HostedZones, err = f.certificates.Zones.LookUpHostedZones(ctx, q)
 	case model.AskValidation:
-		return storeAnswer(facts.Validations, q.ARN)(f.certificates.AskValidation(ctx, q))
+		return storeAnswer(facts.Validations, q.ARN)(f.certificates.LookUpValidation(ctx, q))
 	case model.AskPublicCertificates:
-		facts.PublicCertificates, err = f.certificates.AskPublicCertificates(ctx)
+		facts.PublicCertificates, err = f.certificates.LookUpPublicCertificates(ctx)
 		facts.PublicCertificatesAsked = err == nil
 	case model.AskALBTargets:
-		return storeAnswer(facts.ALBTargets, q.ARN)(f.targets.AskALBTargets(ctx, q, since))
+		return storeAnswer(facts.ALBTargets, q.ARN)(f.targets.LookUpALBTargets(ctx, q, since))
 	case model.AskAddOn:
-		return storeAnswer(facts.AddOns, q.Key())(f.addOns.askAddOn(ctx, q, since))
+		return storeAnswer(facts.AddOns, q.Key())(f.addOns.lookUpAddOn(ctx, q, since))
 	case model.AskWebACL:
-		return storeAnswer(facts.WebACLs, q.Name)(f.addOns.askWebACL(ctx, q.Name))
+		return storeAnswer(facts.WebACLs, q.Name)(f.addOns.lookUpWebACL(ctx, q.Name))
 	case model.AskSubscription:
-		facts.Subscription, err = f.addOns.askSubscription(ctx)
+		facts.Subscription, err = f.addOns.lookUpSubscription(ctx)
 	case model.AskTrustStores:
 		var found map[string]string
-		if found, err = f.addOns.askTrustStores(ctx, q.Names); err == nil {
+		if found, err = f.addOns.lookUpTrustStores(ctx, q.Names); err == nil {
 			maps.Copy(facts.TrustStores, found) // a stack can have several questions for trust stores
 		}
 	case model.AskAdopted, model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:

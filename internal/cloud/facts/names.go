@@ -58,9 +58,9 @@ func (n *nameFacts) reset() {
 	n.targetGroups.Expire()
 }
 
-// askSecurityGroups finds security groups by ID, or by their Name tag in the VPC of the cluster. Names may contain the
+// lookUpSecurityGroups finds security groups by ID, or by their Name tag in the VPC of the cluster. Names may contain the
 // wildcards * and ?.
-func (n *nameFacts) askSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.SecurityGroupAnswer, error) {
+func (n *nameFacts) lookUpSecurityGroups(ctx context.Context, q model.AskNamedSecurityGroups) (observed.SecurityGroupAnswer, error) {
 	hasMissing := func(a observed.SecurityGroupAnswer) bool { return len(a.Missing) > 0 }
 	return n.securityGroups.GetWithAge(ctx, q.Key(), maxAge(n.securityGroups, hasMissing, n.Config.Refresh), func(ctx context.Context) (observed.SecurityGroupAnswer, error) {
 		return n.readSecurityGroups(ctx, q)
@@ -150,9 +150,9 @@ func namespaceOfTargetGroup(v *inventory.Inventory, arn string) (namespace strin
 	return namespace, known
 }
 
-// askTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if it does not exist. Most target
+// lookUpTargetGroup returns the ARN of a target group of any owner by name or ARN, or "" if it does not exist. Most target
 // groups are in the inventory, and need no call.
-func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
+func (n *nameFacts) lookUpTargetGroup(ctx context.Context, ref string) (string, error) {
 	arn, known := "", false
 	n.inv.WithReadLock(func() {
 		for a := range n.inv.TargetGroups.EntriesWithKey(inventory.ByName, ref) {

@@ -44,10 +44,10 @@ func (n *networkFacts) reset() {
 	n.WithLock(func() { n.zoneTypes = map[string]string{} })
 }
 
-// askSubnets finds the subnets that q selects. One call reads all subnets of the VPC for the questions of all stacks. If no
-// subnet is selected, or a named subnet is missing, askSubnets reads the subnets again, unless they were read within
+// lookUpSubnets finds the subnets that q selects. One call reads all subnets of the VPC for the questions of all stacks. If
+// no subnet is selected, or a named subnet is missing, lookUpSubnets reads the subnets again, unless they were read within
 // durations.NotFoundAge.
-func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
+func (n *networkFacts) lookUpSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	for {
 		all, err := n.subnets(ctx, maxAge)
 		if err != nil {

@@ -130,9 +130,10 @@ func (v *Inventory) SetAttributes(q model.AskAttributes, values map[string]strin
 // ForgetAttributes removes the attributes of a resource, so that the next run reads them.
 func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q, nil, time.Time{}) }
 
-// EnterAttributes stores all attributes of a resource. start is when the read began; attributes that were read or written later
-// are not changed. It records a difference as an outside change, unless the last read or write was within the settle window.
-func (v *Inventory) EnterAttributes(q model.AskAttributes, values map[string]string, start time.Time) {
+// StoreAttributes stores all attributes of a resource. start is when the read began; attributes that were read or written
+// later are not changed. It records a difference as an outside change, unless the last read or write was within the settle
+// window.
+func (v *Inventory) StoreAttributes(q model.AskAttributes, values map[string]string, start time.Time) {
 	v.WithWriteLock(func() {
 		a, ok := v.attributesOf(q)
 		if !ok || a.readAt.After(start) {

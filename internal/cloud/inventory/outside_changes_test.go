@@ -27,7 +27,7 @@ func TestOutsideChangeHasTheTimeOfItsRecording(t *testing.T) {
 	started := now
 	planned := started.Add(time.Second)
 	now = planned.Add(time.Second)
-	v.EnterTargetGroups(map[string]*TargetGroup{"group": {Seen: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
+	v.StoreTargetGroups(map[string]*TargetGroup{"group": {Seen: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
 	if got := v.OutsideChanges.ChangesTo(id, now); len(got) != 1 || !got[0].ReadAt.After(planned) {
 		t.Errorf("recorded %+v, want one change after the plan at %s", got, planned)
 	}
@@ -98,8 +98,8 @@ func TestOutsideChangesAreRecorded(t *testing.T) {
 	}
 }
 
-// TestListedLoadBalancerMayLackTags checks that the Resource Groups Tagging API is not believed about a new load balancer, also
-// if this process created it.
+// TestListedLoadBalancerMayLackTags checks that the Resource Groups Tagging API is not believed about a new load balancer,
+// also if this process created it.
 func TestListedLoadBalancerMayLackTags(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	clock := testclock.FromVariable(&now)
@@ -107,7 +107,7 @@ func TestListedLoadBalancerMayLackTags(t *testing.T) {
 	v.LoadBalancers.Put("lb", &LoadBalancer{MadeAt: now, WrittenAt: now})
 	created := now
 	now = now.Add(2 * durations.SettleWindow)
-	v.EnterLoadBalancers(map[string]*LoadBalancer{"lb": {Created: created}}, maps.Keys(map[string]bool{}), now)
+	v.StoreLoadBalancers(map[string]*LoadBalancer{"lb": {Created: created}}, maps.Keys(map[string]bool{}), now)
 	c := &sdk.Client{Config: sdk.Config{Clock: clock}}
 	if e := v.LoadBalancers.Get("lb"); !e.MayLackTags(c) {
 		t.Error("the tags of a load balancer that was created two minutes ago are expected to be listed")

@@ -23,9 +23,9 @@ type attributeReader struct {
 	inv *inventory.Inventory
 }
 
-// askAttributes reads the attributes of a resource into the inventory, unless they are fresh and were not read before the
+// lookUpAttributes reads the attributes of a resource into the inventory, unless they are fresh and were not read before the
 // time since. It does nothing if the inventory does not contain the resource.
-func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
+func (r *attributeReader) lookUpAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (r *attributeReader) readAttributes(ctx context.Context, q model.AskAttribu
 	start := r.Config.Clock.Now()
 	got, err := r.describeAttributes(sdk.WithOptional(ctx), q)
 	if err == nil {
-		r.inv.EnterAttributes(q, got, start)
+		r.inv.StoreAttributes(q, got, start)
 	}
 	return err
 }
@@ -71,9 +71,9 @@ func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAtt
 	return nil, fmt.Errorf("a %s has no attributes", q.Of)
 }
 
-// askCapacity reads the capacity reservation of a load balancer into the inventory, unless it is fresh and was not read
+// lookUpCapacity reads the capacity reservation of a load balancer into the inventory, unless it is fresh and was not read
 // before the time since. It also reads the state of a load balancer that was last read in state provisioning.
-func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
+func (r *attributeReader) lookUpCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
 	if !r.inv.Has(q.ARN) {
 		return nil
 	}
@@ -94,10 +94,10 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	})
 }
 
-// askState reads the state of a load balancer again if it was "provisioning" or "failed" at the last read. It makes at most
-// one read per durations.Recent. If a failed load balancer was deleted, the error has the class Gone, and a later run can
-// create another load balancer.
-func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
+// lookUpState reads the state of a load balancer again if it was "provisioning" or "failed" at the last read. It makes at
+// most one read per durations.Recent. If a failed load balancer was deleted, the error has the class Gone, and a later run
+// can create another load balancer.
+func (r *attributeReader) lookUpState(ctx context.Context, q model.AskState) error {
 	fresh := func() (ok bool) {
 		r.inv.WithReadLock(func() {
 			e := r.inv.LoadBalancers.Get(q.ARN)

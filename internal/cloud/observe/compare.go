@@ -104,7 +104,7 @@ func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model
 	err := r.ReadShared(ctx, groups.Key()+of, func() error {
 		return r.ReadOptionalPart(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
 	})
-	if err := faults.Note(groups, err); err != nil {
+	if err := faults.Add(groups, err); err != nil {
 		return fmt.Errorf("read security groups: %w", err)
 	}
 	return nil
@@ -126,7 +126,7 @@ func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 		for _, lb := range out.LoadBalancers {
 			seen[aws.ToString(lb.LoadBalancerArn)] = &inventory.LoadBalancer{Seen: convert.LoadBalancerFromAWS(lb), Created: aws.ToTime(lb.CreatedTime)}
 		}
-		r.Inv.WithWriteLock(func() { r.Inv.EnterLoadBalancers(seen, slices.Values(batch), start) })
+		r.Inv.WithWriteLock(func() { r.Inv.StoreLoadBalancers(seen, slices.Values(batch), start) })
 		return nil
 	})
 }
@@ -144,7 +144,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 		for _, g := range out.TargetGroups {
 			seen[aws.ToString(g.TargetGroupArn)] = &inventory.TargetGroup{Seen: convert.TargetGroupFromAWS(g), VPC: aws.ToString(g.VpcId)}
 		}
-		r.Inv.WithWriteLock(func() { r.Inv.EnterTargetGroups(seen, slices.Values(batch), start) })
+		r.Inv.WithWriteLock(func() { r.Inv.StoreTargetGroups(seen, slices.Values(batch), start) })
 		return nil
 	})
 }
@@ -157,7 +157,7 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 			return err
 		}
 	}
-	r.Inv.WithWriteLock(func() { r.Inv.EnterSecurityGroups(seen, slices.Values(ids), start) })
+	r.Inv.WithWriteLock(func() { r.Inv.StoreSecurityGroups(seen, slices.Values(ids), start) })
 	return nil
 }
 

@@ -184,7 +184,7 @@ func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Fau
 	for _, id := range due {
 		q := model.AskListenerCertificates{ARN: id}
 		err := r.ReadOptional(ctx, q.Key(), func() error { return r.readMissingCertificates(ctx, id) })
-		if err := faults.Note(q, err); err != nil {
+		if err := faults.Add(q, err); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Fau
 		return nil
 	}
 	q := model.AskRuleTags{ARN: arn}
-	return faults.Note(q, r.ReadOptional(ctx, q.Key(), func() error { return r.readMissingTags(ctx, arn) }))
+	return faults.Add(q, r.ReadOptional(ctx, q.Key(), func() error { return r.readMissingTags(ctx, arn) }))
 }
 
 // readCertificatesOf reads the additional certificates of a listener that is not in the inventory yet.

@@ -43,7 +43,7 @@ func (r *Reader) RefreshLists(ctx context.Context, since time.Time, faults Fault
 		err := r.refreshList(ctx, l, since)
 		switch {
 		case l.key == inventory.SecurityGroupList:
-			err = faults.Note(model.AskSecurityGroups{}, err)
+			err = faults.Add(model.AskSecurityGroups{}, err)
 		case l.key == inventory.TaggedList && sdk.FaultOf(err) != nil:
 			err = nil
 		}
@@ -154,7 +154,7 @@ func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
 			return pages.HasMorePages(), nil
 		}
 	}, func(seen map[string]*inventory.LoadBalancer, start time.Time) {
-		r.Inv.EnterLoadBalancers(seen, r.Inv.LoadBalancers.IDs(), start)
+		r.Inv.StoreLoadBalancers(seen, r.Inv.LoadBalancers.IDs(), start)
 		r.Inv.TagsDue = true
 	})
 }
@@ -173,7 +173,7 @@ func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
 			return pages.HasMorePages(), nil
 		}
 	}, func(seen map[string]*inventory.TargetGroup, start time.Time) {
-		r.Inv.EnterTargetGroups(seen, r.Inv.TargetGroups.IDs(), start)
+		r.Inv.StoreTargetGroups(seen, r.Inv.TargetGroups.IDs(), start)
 		r.Inv.TagsDue = true
 	})
 }
@@ -185,7 +185,7 @@ func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error 
 			Filters: append(sdk.Filters("vpc-id", r.VPC), sdk.Filter("tag-key", naming.ClusterTag, naming.LegacyClusterTag)),
 		}, seen)
 	}, func(seen map[string]observed.SecurityGroup, start time.Time) {
-		r.Inv.EnterSecurityGroups(seen, r.Inv.SecurityGroups.IDs(), start)
+		r.Inv.StoreSecurityGroups(seen, r.Inv.SecurityGroups.IDs(), start)
 	})
 }
 

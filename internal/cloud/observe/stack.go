@@ -34,13 +34,13 @@ func (r *Reader) ObserveStack(ctx context.Context, id model.StackID, questions [
 		var err error
 		switch q := q.(type) {
 		case model.AskAttributes:
-			err = r.attributes.askAttributes(ctx, q, bound.Since)
+			err = r.attributes.lookUpAttributes(ctx, q, bound.Since)
 		case model.AskCapacity:
-			err = r.attributes.askCapacity(ctx, q, bound.Since)
+			err = r.attributes.lookUpCapacity(ctx, q, bound.Since)
 		case model.AskState:
-			err = r.attributes.askState(ctx, q)
+			err = r.attributes.lookUpState(ctx, q)
 		}
-		if err := faults.Note(q, err); err != nil {
+		if err := faults.Add(q, err); err != nil {
 			return observed.Stack{}, err
 		}
 	}
@@ -71,9 +71,9 @@ func (r *Reader) Invalidate(id model.StackID, questions []model.Question) (recen
 // Faults are the failures of optional reads, by key of the question that could not be answered.
 type Faults map[string]observed.Fault
 
-// Note records the fault of a failed optional read under the key of q, and returns nil. It returns an error that has no
-// fault. If f is nil, no read is optional, and Note returns err.
-func (f Faults) Note(q model.Question, err error) error {
+// Add records the fault of a failed optional read under the key of q, and returns nil. It returns an error that has no
+// fault. If f is nil, no read is optional, and Add returns err.
+func (f Faults) Add(q model.Question, err error) error {
 	if x := sdk.FaultOf(err); x != nil && f != nil {
 		f[q.Key()] = *x
 		return nil

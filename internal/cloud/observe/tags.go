@@ -56,16 +56,16 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
 		if err == nil {
-			r.enterTags(got, batch, start)
+			r.storeTags(got, batch, start)
 		}
 		return err
 	})
 }
 
-// enterTags stores the tags that a read has found, by ARN, and records outside changes. start is when the read began. A load
+// storeTags stores the tags that a read has found, by ARN, and records outside changes. start is when the read began. A load
 // balancer or target group in arns without tags in read does not exist any more, and is removed. The entry of a resource
 // that this process created within the settle window is not changed, because AWS may not show the resource yet.
-func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, start time.Time) {
+func (r *tagReader) storeTags(read map[string]map[string]string, arns []string, start time.Time) {
 	r.inv.WithWriteLock(func() {
 		for _, arn := range arns {
 			tags, exists := read[arn]

@@ -187,8 +187,8 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Tags.enterTags(got, batch, start)
-	for _, lb := range v.enterListenerAndRuleTags(got, batch, start) {
+	v.Tags.storeTags(got, batch, start)
+	for _, lb := range v.storeListenerAndRuleTags(got, batch, start) {
 		if err := v.verifyDetail(ctx, lb); err != nil {
 			return err
 		}
@@ -196,9 +196,9 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 	return nil
 }
 
-// enterListenerAndRuleTags stores the tags of listeners and rules, by ARN, and records outside changes. It returns the ARNs
+// storeListenerAndRuleTags stores the tags of listeners and rules, by ARN, and records outside changes. It returns the ARNs
 // of load balancers with listeners or rules that do not exist any more.
-func (v *Verifier) enterListenerAndRuleTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
+func (v *Verifier) storeListenerAndRuleTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
 	v.Inv.WithWriteLock(func() {
 		for _, arn := range arns {
 			kind := plan.Listener

@@ -96,7 +96,7 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 			if at.caller != "" {
 				l.reservations[at] = reservation{*w, now.Add(wait)}
 			}
-			return nil, &PostponedError{Operation: operation, After: wait, KeepsPosition: at.caller != ""}
+			return nil, &PostponedError{Operation: operation, After: wait, HasReservedPosition: at.caller != ""}
 		}
 		changed := l.changed
 		l.mu.Unlock()
@@ -113,8 +113,8 @@ type PostponedError struct {
 	Operation string
 	// After is the time to wait before the call is repeated.
 	After time.Duration
-	// KeepsPosition reports whether the queue position of the caller is reserved until the call is repeated.
-	KeepsPosition bool
+	// HasReservedPosition reports whether the queue position of the caller is reserved until the call is repeated.
+	HasReservedPosition bool
 }
 
 // Error implements error.

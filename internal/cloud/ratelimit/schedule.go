@@ -99,7 +99,7 @@ func (s *Schedule) reserveToken(c TargetCall) (*permit, error) {
 		w.expectedAt = now.Add(wait)
 		s.markActive(w.tenant, w.expectedAt)
 		s.waiting[w.callKey] = w
-		return nil, &PostponedError{Operation: c.Operation, After: wait, KeepsPosition: true}
+		return nil, &PostponedError{Operation: c.Operation, After: wait, HasReservedPosition: true}
 	}
 	w.expectedAt, w.inFlight = now, true
 	s.waiting[w.callKey] = w

@@ -20,11 +20,11 @@ type cachedALBTargets struct {
 	readAt  time.Time
 }
 
-// AskALBTargets returns the load balancers that are registered in a target group of type alb, except draining load
+// LookUpALBTargets returns the load balancers that are registered in a target group of type alb, except draining load
 // balancers. It reads them from AWS if the cached answer is not fresh or was read before the time since. No other client
 // registers targets in this target group, so the answer stays fresh for the refresh period. The result is nil if the
 // inventory does not contain the target group.
-func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
+func (t *Targets) LookUpALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
 	if !t.inv.Has(q.ARN) {
 		return nil, nil
 	}

@@ -55,9 +55,9 @@ func (t TargetGroups) readHealth(ctx context.Context, arn string) error {
 	return nil
 }
 
-// AskHealth returns the health of the targets of a target group, which is cached for durations.Moment, so that concurrent
+// LookUpHealth returns the health of the targets of a target group, which is cached for durations.Moment, so that concurrent
 // callers share a call. The result has no targets if the target group was deleted.
-func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
+func (t *Targets) LookUpHealth(ctx context.Context, arn string) (observed.Health, error) {
 	key := t.OwnTargetGroups().key(arn)
 	cached := func() (h observed.Health, ok bool) {
 		t.WithLock(func() { h = t.health[key] })

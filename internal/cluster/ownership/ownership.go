@@ -144,7 +144,7 @@ func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 // deletion of the last GlobalAccelerator would not delete the security group.
 func HasObjectOfOtherStack(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
-		if !kind.HasAccelerator() && slices.ContainsFunc(possibleClaimants(v, kind), func(obj cluster.Object) bool {
+		if !kind.HasAccelerator() && slices.ContainsFunc(possibleMembers(v, kind), func(obj cluster.Object) bool {
 			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(ClaimedStacks(v, obj), func(o model.StackID) bool { return o != id })
 		}) {
 			return true
@@ -153,10 +153,10 @@ func HasObjectOfOtherStack(v *cluster.View, id model.StackID) bool {
 	return false
 }
 
-// possibleClaimants returns the objects that may belong to stacks of a kind. For Ingresses these are all objects, because
+// possibleMembers returns the objects that may belong to stacks of a kind. For Ingresses these are all objects, because
 // the finalizers of IngressGroups contain names, so that no index value lists all of them. For other kinds, these are the
 // objects with a finalizer of a stack, and the existing objects from which another client has removed the finalizer.
-func possibleClaimants(v *cluster.View, kind model.Kind) []cluster.Object {
+func possibleMembers(v *cluster.View, kind model.Kind) []cluster.Object {
 	root := RootKind(kind)
 	if _, known := cluster.TypeOf(root); !known {
 		return nil

@@ -45,7 +45,7 @@ type Action struct {
 	Deny bool `json:",omitempty"`
 	// Lose lets the call take effect, but closes the connection without a response.
 	Lose bool `json:",omitempty"`
-	// Stale makes a read return the state at this time before the call. See Set.KeepHistory.
+	// Stale makes a read return the state at this time before the call. See Set.RetainHistory.
 	Stale time.Duration `json:",omitempty"`
 	// Distort changes members of the response, but not the state.
 	Distort []Distortion `json:",omitempty"`
@@ -167,9 +167,9 @@ func (s *Set) ThrottledCalls() map[string]int {
 	return maps.Clone(s.throttledCounts)
 }
 
-// KeepHistory makes the emulator keep earlier states for at least the duration d. It must be called before a hook returns
+// RetainHistory makes the emulator keep earlier states for at least the duration d. It must be called before a hook returns
 // Stale. Rules with Stale do not need it.
-func (s *Set) KeepHistory(d time.Duration) {
+func (s *Set) RetainHistory(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history = max(s.history, d)

@@ -54,7 +54,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Targe
 	if now.Before(start.Add(delay)) {
 		return TargetHealthResult{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress"}
 	}
-	if t.verdict() != nil {
+	if t.healthResult() != nil {
 		return g.currentHealth(lb, t, now)
 	}
 	if p.store.Config.Health == HealthAssumed && !now.Before(start.Add(delay+p.store.Config.InitialHealthDelay)) {
@@ -67,7 +67,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Targe
 // target of an NLB keeps its connections. It returns the zero time if the target does not enter the state.
 func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
-	if v := t.verdict(); v == nil || v.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
+	if v := t.healthResult(); v == nil || v.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
 		return time.Time{}
 	}
 	n, err := strconv.Atoi(g.Attributes[interval])
@@ -77,13 +77,13 @@ func (g *TargetGroup) UnhealthyDrainingEnd(t *Target) time.Time {
 	return t.VerdictChanged.Add(time.Duration(n) * time.Second)
 }
 
-// verdict returns the forced health of a target, or else the last health check result. It is nil if there is neither.
-func (t *Target) verdict() *TargetHealthResult { return cmp.Or(t.Forced, t.Verdict) }
+// healthResult returns the forced health of a target, or else the last health check result. It is nil if there is neither.
+func (t *Target) healthResult() *TargetHealthResult { return cmp.Or(t.Forced, t.Verdict) }
 
-// currentHealth returns the verdict of a target. For an unhealthy target that still keeps its connections,
+// currentHealth returns the health check result of a target. For an unhealthy target that still keeps its connections,
 // the state is unhealthy.draining.
 func (g *TargetGroup) currentHealth(lb *LoadBalancer, t *Target, now time.Time) TargetHealthResult {
-	v := *t.verdict()
+	v := *t.healthResult()
 	if !lb.IsALB() && now.Before(g.UnhealthyDrainingEnd(t)) {
 		v.State = elbtypes.TargetHealthStateEnumUnhealthyDraining
 	}
@@ -146,10 +146,10 @@ func (w *Store) ReportHealth(r HealthReport) {
 	if r.Epoch != "" && r.Epoch != g.Epoch(t) {
 		return
 	}
-	changeVerdict(w, t, func() { t.Verdict = &r.Verdict })
+	changeHealthResult(w, t, func() { t.Verdict = &r.Verdict })
 }
 
-// ForceTargetHealth overrides the health of a target, whatever the data plane reports. A verdict without a state ends the
+// ForceTargetHealth overrides the health of a target, whatever the data plane reports. A result without a state ends the
 // override. It takes the state lock, and reports whether the target exists.
 func (w *Store) ForceTargetHealth(r HealthReport) bool {
 	w.Lock()
@@ -158,7 +158,7 @@ func (w *Store) ForceTargetHealth(r HealthReport) bool {
 	if t == nil {
 		return false
 	}
-	changeVerdict(w, t, func() {
+	changeHealthResult(w, t, func() {
 		t.Forced = nil
 		if r.Verdict.State != "" {
 			t.Forced = &r.Verdict
@@ -167,12 +167,12 @@ func (w *Store) ForceTargetHealth(r HealthReport) bool {
 	return true
 }
 
-// changeVerdict calls change, which changes the verdict of a target. It sets VerdictChanged if the state of the verdict
-// changes.
-func changeVerdict(w *Store, t *Target, change func()) {
-	before := t.verdict()
+// changeHealthResult calls change, which changes the health check result of a target. It sets VerdictChanged if the state of
+// the result changes.
+func changeHealthResult(w *Store, t *Target, change func()) {
+	before := t.healthResult()
 	change()
-	if after := t.verdict(); before == nil || after == nil || before.State != after.State {
+	if after := t.healthResult(); before == nil || after == nil || before.State != after.State {
 		t.VerdictChanged = w.Clock.Now()
 	}
 	w.WakeWaiters()

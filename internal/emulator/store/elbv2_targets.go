@@ -25,7 +25,7 @@ type Target struct {
 	Verdict *TargetHealthResult
 	// Forced overrides Verdict. It is nil if the health of the target is not forced.
 	Forced *TargetHealthResult
-	// VerdictChanged is the time at which the state of the last verdict, reported or forced, changed.
+	// VerdictChanged is the time at which the state of the last health check result, reported or forced, changed.
 	VerdictChanged time.Time
 }
 

@@ -25,9 +25,9 @@ func (c capacityRefusal) refusalFor(arn string, n int, now time.Time) error {
 	return c.err
 }
 
-// noteRegisterCall returns a note of the result of a call that registers n targets. full reports whether AWS refused the
-// call because of a quota.
-func noteRegisterCall(arn string, n int, err error, full bool) note {
+// recordRegisterCall returns an update that records the result of a call that registers n targets. full reports whether AWS
+// refused the call because of a quota.
+func recordRegisterCall(arn string, n int, err error, full bool) update {
 	return func(e entry, at moment) entry {
 		switch c := &e.capacityRefusal; {
 		case full:

@@ -74,5 +74,5 @@ func addsFinalizer(steps []bindingplan.Step) bool {
 
 // skipsRemoval reports whether one of the steps records that no targets of deleted pods have to be removed.
 func skipsRemoval(steps []bindingplan.Step) bool {
-	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool { return s.Do == bindingplan.NoteRemovalNotNeeded })
+	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool { return s.Do == bindingplan.RecordRemovalNotNeeded })
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// entry is the memory of the process about one binding. Its maps are never changed in place: a note stores a changed copy of
-// a map, so that an entry that a run has already read does not change.
+// entry is the memory of the process about one binding. Its maps are never changed in place: an update stores a changed copy
+// of a map, so that an entry that a run has already read does not change.
 type entry struct {
 	// comparisonDueAt is the time of the next comparison with AWS without an edit; zero before the first run.
 	comparisonDueAt time.Time
@@ -19,8 +19,8 @@ type entry struct {
 	compareAgain bool
 	// activeRuns is the number of current runs.
 	activeRuns int
-	// lastRunNote is the number (moment.number) of the last note that recorded the start or the end of a run.
-	lastRunNote int
+	// lastRunUpdate is the number (moment.number) of the last update that recorded the start or the end of a run.
+	lastRunUpdate int
 	// lastRunComplete reports whether the last run left nothing to do.
 	lastRunComplete bool
 
@@ -97,71 +97,71 @@ func (e entry) lastKnownBinding() *elbv2.TargetGroupBinding {
 	return e.registration.binding
 }
 
-// noteCarriedOut returns a note that updates the entry for n, a step of a plan that was carried out. stored is the binding
-// in Kubernetes.
-func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
+// recordPlanUpdate returns an update that changes the entry for n, a step of a plan that was carried out. stored is the
+// binding in Kubernetes.
+func recordPlanUpdate(n bindingplan.MemoryUpdate, stored *elbv2.TargetGroupBinding) update {
 	return func(e entry, at moment) entry {
 		switch n {
-		case bindingplan.NoteBindingRead:
+		case bindingplan.RecordBindingRead:
 			if e.comparisonDueAt.IsZero() {
 				e.comparisonDueAt = at.firstDue()
 			}
-		case bindingplan.NoteBackendMissing:
+		case bindingplan.RecordBackendMissing:
 			if e.absentSince.IsZero() {
 				e.absentSince = at.now
 			}
-		case bindingplan.NoteBackendFound:
+		case bindingplan.RecordBackendFound:
 			e.absentSince, e.wasReleased = time.Time{}, false
-		case bindingplan.NoteDeletedInUse:
+		case bindingplan.RecordDeletedInUse:
 			e.deletedBinding = stored
-		case bindingplan.NoteResourcesRemoved:
+		case bindingplan.RecordResourcesRemoved:
 			// absentSince is cleared so that the rules are compared again after the binding is deleted. This is necessary if
 			// two bindings are deleted at the same time, because each binding treats the rules of the other binding as
 			// desired.
 			e.absentSince, e.wasReleased = time.Time{}, true
-		case bindingplan.NoteCompared:
+		case bindingplan.RecordComparison:
 			e.leavingSince, e.comparisonDueAt = nil, at.now
 			if !e.compareAgain {
 				e.comparisonDueAt = at.nextDue()
 			}
-		case bindingplan.NoteSuccessPending:
+		case bindingplan.RecordSuccessPending:
 			e.successPending = true
-		case bindingplan.NoteSuccessReported:
+		case bindingplan.RecordSuccessReported:
 			e.successPending = false
 		}
 		return e
 	}
 }
 
-// noteRunBegan records that a run begins. Earlier requests for a comparison are cleared, because this run fulfils them.
-func noteRunBegan(e entry, at moment) entry {
-	e.compareAgain, e.activeRuns, e.lastRunNote = false, e.activeRuns+1, at.number
+// recordRunBegan records that a run begins. Earlier requests for a comparison are cleared, because this run fulfils them.
+func recordRunBegan(e entry, at moment) entry {
+	e.compareAgain, e.activeRuns, e.lastRunUpdate = false, e.activeRuns+1, at.number
 	return e
 }
 
-// noteRunEnded returns a note that a run has ended. complete reports whether the run left nothing to do.
-func noteRunEnded(complete bool) note {
+// recordRunEnded returns an update that records the end of a run. complete reports whether the run left nothing to do.
+func recordRunEnded(complete bool) update {
 	return func(e entry, at moment) entry {
-		e.lastRunComplete, e.activeRuns, e.lastRunNote = complete, max(e.activeRuns-1, 0), at.number
+		e.lastRunComplete, e.activeRuns, e.lastRunUpdate = complete, max(e.activeRuns-1, 0), at.number
 		return e
 	}
 }
 
-// noteComparisonDueNow makes the next run compare the binding with AWS, even if a current run has just compared it.
-func noteComparisonDueNow(e entry, at moment) entry {
+// recordComparisonDueNow makes the next run compare the binding with AWS, even if a current run has just compared it.
+func recordComparisonDueNow(e entry, at moment) entry {
 	e.compareAgain, e.comparisonDueAt = true, at.now
 	return e
 }
 
-// noteFaultTextReported records that a status is written only because the text of a fault has changed.
-func noteFaultTextReported(e entry, at moment) entry {
+// recordFaultTextReported records that a status is written only because the text of a fault has changed.
+func recordFaultTextReported(e entry, at moment) entry {
 	e.faultTextReportedAt = at.now
 	return e
 }
 
-// noteLeavingTargets returns a note that replaces the targets that wait for their deregistration. A target that already
+// recordLeavingTargets returns an update that replaces the targets that wait for their deregistration. A target that already
 // waited keeps the time since which it has waited.
-func noteLeavingTargets(list []*observed.Target) note {
+func recordLeavingTargets(list []*observed.Target) update {
 	return func(e entry, at moment) entry {
 		since := map[string]time.Time{}
 		for _, t := range list {
@@ -180,22 +180,22 @@ func (e entry) needsZones(now time.Time) bool {
 	return !e.zonesRequiredAt.IsZero() && now.Sub(e.zonesRequiredAt) < durations.StableFactAge
 }
 
-// noteZonesRequired records that AWS refused targets without an Availability Zone.
-func noteZonesRequired(e entry, at moment) entry {
+// recordZonesRequired records that AWS refused targets without an Availability Zone.
+func recordZonesRequired(e entry, at moment) entry {
 	e.zonesRequiredAt = at.now
 	return e
 }
 
-// noteWaitingForServices records that a run may have to wait for the Services of other bindings. If the recorded wait began
+// recordMissingServices records that a run may have to wait for the Services of other bindings. If the recorded wait began
 // more than five minutes ago, a new wait begins now.
-func noteWaitingForServices(e entry, at moment) entry {
+func recordMissingServices(e entry, at moment) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.LongestTransientBackOff {
 		e.waitingSince = at.now
 	}
 	return e
 }
 
-// noteServiceWait records that a binding waits for the Services of other bindings, and reports whether it may wait longer.
-func (m *memory) noteServiceWait(key Key) bool {
-	return m.clock.Now().Sub(m.note(key, noteWaitingForServices).waitingSince) < durations.FollowUpTime
+// recordServiceWait records that a binding waits for the Services of other bindings, and reports whether it may wait longer.
+func (m *memory) recordServiceWait(key Key) bool {
+	return m.clock.Now().Sub(m.update(key, recordMissingServices).waitingSince) < durations.FollowUpTime
 }

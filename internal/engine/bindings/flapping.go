@@ -30,10 +30,10 @@ func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	return out
 }
 
-// noteDeregistered returns a copy of f with the targets that were deregistered. It does not extend an existing streak,
+// recordDeregistered returns a copy of f with the targets that were deregistered. It does not extend an existing streak,
 // because the timeout of a streak begins with the last registration. Pods that become unready one after another therefore do
 // not delay each other.
-func (f flappingTargets) noteDeregistered(ids []string, now time.Time) flappingTargets {
+func (f flappingTargets) recordDeregistered(ids []string, now time.Time) flappingTargets {
 	out := f.currentStreaks(now)
 	for _, id := range ids {
 		if _, ok := out[id]; !ok {
@@ -43,9 +43,9 @@ func (f flappingTargets) noteDeregistered(ids []string, now time.Time) flappingT
 	return out
 }
 
-// noteRegistered returns a copy of f in which the streaks of the targets that were registered again have one more
+// recordRegistered returns a copy of f in which the streaks of the targets that were registered again have one more
 // repetition. Targets that were not deregistered recently are not added.
-func (f flappingTargets) noteRegistered(ids []string, now time.Time) flappingTargets {
+func (f flappingTargets) recordRegistered(ids []string, now time.Time) flappingTargets {
 	out := f.currentStreaks(now)
 	for _, id := range ids {
 		if streak, ok := out[id]; ok {

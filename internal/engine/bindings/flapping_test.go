@@ -42,9 +42,9 @@ func TestFlappingTargetsAreHeld(t *testing.T) {
 				now = now.Add(s.after * time.Second)
 				for _, c := range strings.Fields(s.change) {
 					if ids := []string{c[1:]}; c[0] == '+' {
-						f = f.noteRegistered(ids, now)
+						f = f.recordRegistered(ids, now)
 					} else {
-						f = f.noteDeregistered(ids, now)
+						f = f.recordDeregistered(ids, now)
 					}
 				}
 				held, left, alone := f.heldTargets(now)
@@ -60,7 +60,7 @@ func TestFlappingTargetsAreHeld(t *testing.T) {
 					t.Errorf("step %d: %q held for %s, want %q for %s", i, got, left, s.held, s.left*time.Second)
 				}
 			}
-			if f = f.noteDeregistered(nil, now.Add(time.Hour)); len(f) > 0 {
+			if f = f.recordDeregistered(nil, now.Add(time.Hour)); len(f) > 0 {
 				t.Errorf("an hour later %v is remembered", f)
 			}
 		})
@@ -68,15 +68,15 @@ func TestFlappingTargetsAreHeld(t *testing.T) {
 }
 
 // TestFlappingIsForgottenWithTheBinding checks that the record of flapping targets is removed with the binding. It also
-// checks that a note does not modify the maps of an entry that was read before.
+// checks that an update does not modify the maps of an entry that was read before.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Namespace: "ns", Name: "a"}
 	for range 4 {
 		before := m.get(key)
 		size := len(before.flappingTargets)
-		m.note(key, noteRegistered(firstBinding, endpoints(1)))
-		m.note(key, noteDeregistered(firstBinding, observedTargets(1)))
+		m.update(key, recordRegistered(firstBinding, endpoints(1)))
+		m.update(key, recordDeregistered(firstBinding, observedTargets(1)))
 		if len(before.flappingTargets) != size {
 			t.Fatal("an entry that was read has changed")
 		}

@@ -10,36 +10,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// memory has an entry for each binding that the process has run. Entries are changed only by notes.
+// memory has an entry for each binding that the process has run. Entries are changed only by updates.
 type memory struct {
 	clock                              clock.PassiveClock
 	firstComparisonDelay, resyncPeriod time.Duration
 
-	mu        sync.Mutex
-	entries   map[Key]entry
-	noteCount int // number of notes since the start
+	mu          sync.Mutex
+	entries     map[Key]entry
+	updateCount int // number of updates since the start
 }
 
-// note is an event of a binding, as a function that returns the entry after the event. The result depends only on the
-// arguments. The function must not modify a map of the entry that it gets.
-type note func(entry, moment) entry
+// update is a change of the memory of a binding, as a function that returns the entry after the change. The result depends
+// only on the arguments. The function must not modify a map of the entry that it gets.
+type update func(entry, moment) entry
 
-// moment is the time at which a note is applied, with the values that are needed to compute the next comparison of the
+// moment is the time at which an update is applied, with the values that are needed to compute the next comparison of the
 // binding.
 type moment struct {
 	now                                time.Time
 	key                                Key
 	firstComparisonDelay, resyncPeriod time.Duration
-	number                             int // number of the note since the start
+	number                             int // number of the update since the start
 }
 
 func newMemory(c Config) *memory {
 	return &memory{clock: c.Clock, firstComparisonDelay: c.FirstComparisonDelay, resyncPeriod: c.Resync, entries: map[Key]entry{}}
 }
 
-// momentOf returns the current time and note number for a binding. The caller holds the lock.
-func (m *memory) momentOf(key Key) moment {
-	return moment{m.clock.Now(), key, m.firstComparisonDelay, m.resyncPeriod, m.noteCount}
+// currentMoment returns the current time and update number for a binding. The caller holds the lock.
+func (m *memory) currentMoment(key Key) moment {
+	return moment{m.clock.Now(), key, m.firstComparisonDelay, m.resyncPeriod, m.updateCount}
 }
 
 // get returns the entry of a binding; the zero value if there is none.
@@ -53,18 +53,18 @@ func (m *memory) get(key Key) entry {
 func (m *memory) planMemory(key Key) bindingplan.Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.entries[key].planMemory(m.momentOf(key))
+	return m.entries[key].planMemory(m.currentMoment(key))
 }
 
-// note applies a note to the entry of a binding, and returns the new entry.
-func (m *memory) note(key Key, n note) entry {
+// update applies an update to the entry of a binding, and returns the new entry.
+func (m *memory) update(key Key, n update) entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.apply(key, n)
 }
 
-// noteIfKnown applies a note if the binding has an entry.
-func (m *memory) noteIfKnown(key Key, n note) {
+// updateIfKnown applies an update if the binding has an entry.
+func (m *memory) updateIfKnown(key Key, n update) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.entries[key]; ok {
@@ -72,10 +72,10 @@ func (m *memory) noteIfKnown(key Key, n note) {
 	}
 }
 
-// apply applies a note to the entry of a binding, and returns the new entry. The caller holds the lock.
-func (m *memory) apply(key Key, n note) entry {
-	m.noteCount++
-	e := n(m.entries[key], m.momentOf(key))
+// apply applies an update to the entry of a binding, and returns the new entry. The caller holds the lock.
+func (m *memory) apply(key Key, n update) entry {
+	m.updateCount++
+	e := n(m.entries[key], m.currentMoment(key))
 	m.entries[key] = e
 	return e
 }

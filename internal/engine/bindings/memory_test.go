@@ -48,67 +48,67 @@ func momentAt(minute int) moment {
 	return moment{now: startTime.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparisonDelay: time.Minute, resyncPeriod: time.Hour, number: minute}
 }
 
-// entryAfter returns the entry of a binding after these notes, which are applied one minute apart.
-func entryAfter(notes ...note) (e entry) {
-	for i, n := range notes {
+// entryAfter returns the entry of a binding after these updates, which are applied one minute apart.
+func entryAfter(updates ...update) (e entry) {
+	for i, n := range updates {
 		e = n(e, momentAt(i))
 	}
 	return e
 }
 
-func noteNothing(e entry, _ moment) entry { return e }
+func updateNothing(e entry, _ moment) entry { return e }
 
-func planNote(n bindingplan.Note) note { return noteCarriedOut(n, firstBinding) }
+func planUpdate(n bindingplan.MemoryUpdate) update { return recordPlanUpdate(n, firstBinding) }
 
-func refusalNote(class failure.Class, numbers ...int) note {
-	return noteRefusedEndpoints(bindingplan.Refusal{Endpoints: endpoints(numbers...), AWSFailure: bindingplan.Failure{Err: errRefused, Class: class}})
+func refusalUpdate(class failure.Class, numbers ...int) update {
+	return recordRefusedEndpoints(bindingplan.Refusal{Endpoints: endpoints(numbers...), AWSFailure: bindingplan.Failure{Err: errRefused, Class: class}})
 }
 
-// TestPlansGetTheFactsOfEarlierNotes checks which facts the next plan gets from earlier notes. The plan is made one minute
-// after the last note.
-func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
-	checkpoint := func(v string) note { return noteCheckpointSet(v) }
+// TestPlansGetTheFactsOfEarlierUpdates checks which facts the next plan gets from earlier updates. The plan is made one
+// minute after the last update.
+func TestPlansGetTheFactsOfEarlierUpdates(t *testing.T) {
+	checkpoint := func(v string) update { return recordCheckpointSet(v) }
 	for name, x := range map[string]struct {
-		notes []note
-		want  func(*bindingplan.Memory)
+		updates []update
+		want    func(*bindingplan.Memory)
 	}{
 		"nothing": {nil, func(*bindingplan.Memory) {}},
-		"a binding that was seen is due when it was said first": {[]note{planNote(bindingplan.NoteBindingRead), planNote(bindingplan.NoteBindingRead), noteNothing}, func(m *bindingplan.Memory) {
+		"a binding that was read is due after its first read": {[]update{planUpdate(bindingplan.RecordBindingRead), planUpdate(bindingplan.RecordBindingRead), updateNothing}, func(m *bindingplan.Memory) {
 			m.WasRead, m.ComparisonDueIn = true, momentAt(0).firstDue().Sub(momentAt(3).now)
 		}},
-		"one that was compared is due later": {[]note{planNote(bindingplan.NoteBindingRead), planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+		"one that was compared is due later": {[]update{planUpdate(bindingplan.RecordBindingRead), planUpdate(bindingplan.RecordComparison)}, func(m *bindingplan.Memory) {
 			m.WasRead, m.ComparisonDueIn = true, momentAt(1).nextDue().Sub(momentAt(2).now)
 		}},
-		"what changed during the run that compared is due": {[]note{planNote(bindingplan.NoteBindingRead), noteRunBegan, noteComparisonDueNow, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+		"what changed during the run that compared is due": {[]update{planUpdate(bindingplan.RecordBindingRead), recordRunBegan, recordComparisonDueNow, planUpdate(bindingplan.RecordComparison)}, func(m *bindingplan.Memory) {
 			m.WasRead, m.ComparisonDueIn = true, -time.Minute
 		}},
-		"a run sees what changed before it": {[]note{planNote(bindingplan.NoteBindingRead), noteComparisonDueNow, noteRunBegan, planNote(bindingplan.NoteCompared)}, func(m *bindingplan.Memory) {
+		"a run sees what changed before it": {[]update{planUpdate(bindingplan.RecordBindingRead), recordComparisonDueNow, recordRunBegan, planUpdate(bindingplan.RecordComparison)}, func(m *bindingplan.Memory) {
 			m.WasRead, m.ComparisonDueIn = true, momentAt(3).nextDue().Sub(momentAt(4).now)
 		}},
-		"so is what has had no run": {[]note{noteComparisonDueNow}, func(m *bindingplan.Memory) { m.WasRead, m.ComparisonDueIn = true, -time.Minute }},
-		"absence lasts from the first note": {[]note{planNote(bindingplan.NoteBackendMissing), planNote(bindingplan.NoteBackendMissing)}, func(m *bindingplan.Memory) {
+		"a binding without a run is due": {[]update{recordComparisonDueNow}, func(m *bindingplan.Memory) { m.WasRead, m.ComparisonDueIn = true, -time.Minute }},
+		"absence lasts from the first update": {[]update{planUpdate(bindingplan.RecordBackendMissing), planUpdate(bindingplan.RecordBackendMissing)}, func(m *bindingplan.Memory) {
 			m.AbsentFor = 2 * time.Minute
 		}},
-		"what is there again is not absent": {[]note{planNote(bindingplan.NoteBackendMissing), planNote(bindingplan.NoteResourcesRemoved), planNote(bindingplan.NoteBackendFound)}, func(*bindingplan.Memory) {}},
-		"one that has released is looked at once more": {[]note{planNote(bindingplan.NoteBackendMissing), planNote(bindingplan.NoteResourcesRemoved)}, func(m *bindingplan.Memory) {
+		"what is there again is not absent": {[]update{planUpdate(bindingplan.RecordBackendMissing), planUpdate(bindingplan.RecordResourcesRemoved), planUpdate(bindingplan.RecordBackendFound)}, func(*bindingplan.Memory) {}},
+		"one that has released is looked at once more": {[]update{planUpdate(bindingplan.RecordBackendMissing), planUpdate(bindingplan.RecordResourcesRemoved)}, func(m *bindingplan.Memory) {
 			m.ResourcesRemoved = true
 		}},
-		"success is pending": {[]note{planNote(bindingplan.NoteSuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
-		"success is reported": {[]note{planNote(bindingplan.NoteSuccessPending), planNote(bindingplan.NoteSuccessReported)}, func(*bindingplan.Memory) {
+		"success is pending": {[]update{planUpdate(bindingplan.RecordSuccessPending)}, func(m *bindingplan.Memory) { m.SuccessPending = true }},
+		"success is reported": {[]update{planUpdate(bindingplan.RecordSuccessPending), planUpdate(bindingplan.RecordSuccessReported)}, func(*bindingplan.Memory) {
 		}},
-		"the text of a fault": {[]note{noteFaultTextReported}, func(m *bindingplan.Memory) { m.FaultTextReportedAt = momentAt(0).now }},
-		"an empty checkpoint is one": {[]note{checkpoint("x"), checkpoint("")}, func(m *bindingplan.Memory) {
+		"the text of a fault": {[]update{recordFaultTextReported}, func(m *bindingplan.Memory) { m.FaultTextReportedAt = momentAt(0).now }},
+		"an empty checkpoint is one": {[]update{checkpoint("x"), checkpoint("")}, func(m *bindingplan.Memory) {
 			m.HasCheckpoint = true
 		}},
-		"refused targets": {[]note{refusalNote(failure.Invalid, 1)}, func(m *bindingplan.Memory) {
+		"refused targets": {[]update{refusalUpdate(failure.Invalid, 1)}, func(m *bindingplan.Memory) {
 			m.RefusedTargets = map[string]bindingplan.RefusedTarget{endpoints(1)[0].Identity(): {
 				AWSFailure: bindingplan.Failure{Err: errRefused, Class: failure.Invalid}, Until: momentAt(0).now.Add(durations.Requeue),
 			}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := momentAt(len(x.notes))
-			got, want := entryAfter(x.notes...).planMemory(now), bindingplan.Memory{ComparisonDueIn: now.firstDue().Sub(now.now)}
+			now := momentAt(len(x.updates))
+			got, want := entryAfter(x.updates...).planMemory(now), bindingplan.Memory{ComparisonDueIn: now.firstDue().Sub(now.now)}
 			if x.want(&want); !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
@@ -116,41 +116,41 @@ func TestPlansGetTheFactsOfEarlierNotes(t *testing.T) {
 	}
 }
 
-// TestNotesDoNotModifyEntriesInUse applies each note to an entry with all fields set, and checks that this entry itself does
-// not change.
-func TestNotesDoNotModifyEntriesInUse(t *testing.T) {
+// TestUpdatesDoNotModifyEntriesInUse applies each update to an entry with all fields set, and checks that this entry itself
+// does not change.
+func TestUpdatesDoNotModifyEntriesInUse(t *testing.T) {
 	full := func() entry {
-		return entryAfter(noteRegistered(firstBinding, endpoints(1, 2)), refusalNote(failure.Invalid, 1, 2), noteLeavingTargets(observedTargets(1, 2)),
-			noteRegisterCall("arn/a", 3, errRefused, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
+		return entryAfter(recordRegistered(firstBinding, endpoints(1, 2)), refusalUpdate(failure.Invalid, 1, 2), recordLeavingTargets(observedTargets(1, 2)),
+			recordRegisterCall("arn/a", 3, errRefused, true), recordCheckpointSet("x"), recordCheckpointWritten("x", 1))
 	}
 	e, want := full(), full()
-	notes := []note{noteRegistered(firstBinding, endpoints(3)), noteFoundTargets(firstBinding, observedTargets(3)), noteDeregistered(firstBinding, observedTargets(1)), noteTargetGroupEmptied,
-		refusalNote(failure.Invalid, 1, 3), noteRetainedRefusals(endpoints(1)), noteLeavingTargets(observedTargets(2, 3)), noteRegisterCall("arn/a", 1, nil, false), noteRegistrationUncertain,
-		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesRequired, noteFaultTextReported, noteRunBegan, noteRunEnded(true), noteComparisonDueNow, noteWaitingForServices}
-	for n := bindingplan.NoteBindingRead; n <= bindingplan.NoteRemovalNotNeeded; n++ {
-		notes = append(notes, planNote(n))
+	updates := []update{recordRegistered(firstBinding, endpoints(3)), recordFoundTargets(firstBinding, observedTargets(3)), recordDeregistered(firstBinding, observedTargets(1)), recordTargetGroupEmptied,
+		refusalUpdate(failure.Invalid, 1, 3), removeOtherRefusals(endpoints(1)), recordLeavingTargets(observedTargets(2, 3)), recordRegisterCall("arn/a", 1, nil, false), recordUncertainRegistration,
+		recordCheckpointSet("y"), recordCheckpointWritten("y", 2), recordZonesRequired, recordFaultTextReported, recordRunBegan, recordRunEnded(true), recordComparisonDueNow, recordMissingServices}
+	for n := bindingplan.RecordBindingRead; n <= bindingplan.RecordRemovalNotNeeded; n++ {
+		updates = append(updates, planUpdate(n))
 	}
-	for i, n := range notes {
+	for i, n := range updates {
 		if n(e, momentAt(9)); !reflect.DeepEqual(e, want) {
-			t.Fatalf("note %d has changed the entry to %+v\nwant %+v", i, e, want)
+			t.Fatalf("update %d has changed the entry to %+v\nwant %+v", i, e, want)
 		}
 	}
 }
 
 func TestRegistrationHasTheTargetsOfItsNotes(t *testing.T) {
 	for name, x := range map[string]struct {
-		notes []note
-		has   []int
+		updates []update
+		has     []int
 	}{
-		"registered and found":      {[]note{noteRegistered(firstBinding, endpoints(1)), noteFoundTargets(firstBinding, observedTargets(2))}, []int{1, 2}},
-		"taken out":                 {[]note{noteRegistered(firstBinding, endpoints(1, 2)), noteDeregistered(firstBinding, observedTargets(1))}, []int{2}},
-		"in another target group":   {[]note{noteRegistered(firstBinding, endpoints(1)), noteRegistered(bindingOf("arn/b"), endpoints(2))}, []int{2}},
-		"taken out of another":      {[]note{noteRegistered(firstBinding, endpoints(1)), noteDeregistered(bindingOf("arn/b"), observedTargets(1))}, []int{1}},
-		"the target group was left": {[]note{noteRegistered(firstBinding, endpoints(1)), noteTargetGroupEmptied}, nil},
-		"nothing is found":          {[]note{noteFoundTargets(firstBinding, nil)}, nil},
+		"registered and found":      {[]update{recordRegistered(firstBinding, endpoints(1)), recordFoundTargets(firstBinding, observedTargets(2))}, []int{1, 2}},
+		"taken out":                 {[]update{recordRegistered(firstBinding, endpoints(1, 2)), recordDeregistered(firstBinding, observedTargets(1))}, []int{2}},
+		"in another target group":   {[]update{recordRegistered(firstBinding, endpoints(1)), recordRegistered(bindingOf("arn/b"), endpoints(2))}, []int{2}},
+		"taken out of another":      {[]update{recordRegistered(firstBinding, endpoints(1)), recordDeregistered(bindingOf("arn/b"), observedTargets(1))}, []int{1}},
+		"the target group was left": {[]update{recordRegistered(firstBinding, endpoints(1)), recordTargetGroupEmptied}, nil},
+		"nothing is found":          {[]update{recordFoundTargets(firstBinding, nil)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := entryAfter(x.notes...)
+			e := entryAfter(x.updates...)
 			var has []int
 			for i := range 4 {
 				if e.registration.targets != nil && e.registration.targets.Has(observedTargets(i)[0]) {
@@ -163,7 +163,7 @@ func TestRegistrationHasTheTargetsOfItsNotes(t *testing.T) {
 		})
 	}
 	b := bindingOf("arn/gone")
-	if e := entryAfter(noteRegistered(firstBinding, endpoints(1)), noteCarriedOut(bindingplan.NoteDeletedInUse, b)); e.lastKnownBinding() != b {
+	if e := entryAfter(recordRegistered(firstBinding, endpoints(1)), recordPlanUpdate(bindingplan.RecordDeletedInUse, b)); e.lastKnownBinding() != b {
 		t.Errorf("a binding that departed is last known as %v", e.lastKnownBinding())
 	}
 }
@@ -171,22 +171,22 @@ func TestRegistrationHasTheTargetsOfItsNotes(t *testing.T) {
 // TestRefusedTargetsBackOff checks that the back-off of a target doubles with each further refusal. If the target is not
 // desired for some time, the back-off begins again with the shortest delay.
 func TestRefusedTargetsBackOff(t *testing.T) {
-	again, id := refusalNote(failure.Invalid, 1), endpoints(1)[0].Identity()
+	again, id := refusalUpdate(failure.Invalid, 1), endpoints(1)[0].Identity()
 	for name, x := range map[string]struct {
-		notes []note
-		want  time.Duration
+		updates []update
+		want    time.Duration
 	}{
-		"once":                          {[]note{again}, durations.Requeue},
-		"three times":                   {[]note{again, again, again}, 4 * durations.Requeue},
-		"up to a limit":                 {slices.Repeat([]note{again}, 20), durations.LongestTransientBackOff},
-		"for want of permission":        {[]note{refusalNote(failure.Denied, 1)}, durations.Requeue},
-		"what may pass is not counted":  {[]note{refusalNote(failure.Throttled, 1)}, 0},
-		"with another, which is wanted": {[]note{refusalNote(failure.Invalid, 1, 2), noteRetainedRefusals(endpoints(1)), again}, 2 * durations.Requeue},
-		"not wanted meanwhile":          {[]note{again, noteRetainedRefusals(endpoints(2)), again}, durations.Requeue},
+		"once":                          {[]update{again}, durations.Requeue},
+		"three times":                   {[]update{again, again, again}, 4 * durations.Requeue},
+		"up to a limit":                 {slices.Repeat([]update{again}, 20), durations.LongestTransientBackOff},
+		"for want of permission":        {[]update{refusalUpdate(failure.Denied, 1)}, durations.Requeue},
+		"what may pass is not counted":  {[]update{refusalUpdate(failure.Throttled, 1)}, 0},
+		"with another, which is wanted": {[]update{refusalUpdate(failure.Invalid, 1, 2), removeOtherRefusals(endpoints(1)), again}, 2 * durations.Requeue},
+		"not wanted meanwhile":          {[]update{again, removeOtherRefusals(endpoints(2)), again}, durations.Requeue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := entryAfter(x.notes...).refusedTargets[id]
-			if last := momentAt(len(x.notes) - 1).now; got.delay != x.want || x.want > 0 && got.Until != last.Add(x.want) {
+			got := entryAfter(x.updates...).refusedTargets[id]
+			if last := momentAt(len(x.updates) - 1).now; got.delay != x.want || x.want > 0 && got.Until != last.Add(x.want) {
 				t.Errorf("waits %v until %v, want %v from %v", got.delay, got.Until, x.want, last)
 			}
 		})
@@ -194,25 +194,25 @@ func TestRefusedTargetsBackOff(t *testing.T) {
 }
 
 func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
-	full := noteRegisterCall("arn/a", 100, errRefused, true)
+	full := recordRegisterCall("arn/a", 100, errRefused, true)
 	for name, x := range map[string]struct {
-		notes []note
-		arn   string
-		n     int
-		wait  time.Duration
-		fits  bool
+		updates []update
+		arn     string
+		n       int
+		wait    time.Duration
+		fits    bool
 	}{
-		"as many":                       {[]note{full}, "arn/a", 100, 0, false},
-		"fewer":                         {[]note{full}, "arn/a", 99, 0, true},
-		"another target group":          {[]note{full}, "arn/b", 100, 0, true},
-		"as many as do not fit besides": {[]note{full, noteRegisterCall("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
-		"none fits besides":             {[]note{full, noteRegisterCall("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
-		"once targets have left":        {[]note{full, noteDeregistered(firstBinding, nil)}, "arn/a", 100, 0, true},
-		"after a while":                 {[]note{full}, "arn/a", 100, durations.LongestTransientBackOff, true},
-		"a call that failed otherwise":  {[]note{noteRegisterCall("arn/a", 100, errRefused, false)}, "arn/a", 100, 0, true},
+		"as many":                       {[]update{full}, "arn/a", 100, 0, false},
+		"fewer":                         {[]update{full}, "arn/a", 99, 0, true},
+		"another target group":          {[]update{full}, "arn/b", 100, 0, true},
+		"as many as do not fit besides": {[]update{full, recordRegisterCall("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
+		"none fits besides":             {[]update{full, recordRegisterCall("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
+		"once targets have left":        {[]update{full, recordDeregistered(firstBinding, nil)}, "arn/a", 100, 0, true},
+		"after a while":                 {[]update{full}, "arn/a", 100, durations.LongestTransientBackOff, true},
+		"a call that failed otherwise":  {[]update{recordRegisterCall("arn/a", 100, errRefused, false)}, "arn/a", 100, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := entryAfter(x.notes...).capacityRefusal.refusalFor(x.arn, x.n, startTime.Add(x.wait)); (err == nil) != x.fits {
+			if err := entryAfter(x.updates...).capacityRefusal.refusalFor(x.arn, x.n, startTime.Add(x.wait)); (err == nil) != x.fits {
 				t.Errorf("%v", err)
 			}
 		})
@@ -223,17 +223,17 @@ func TestAFullTargetGroupGetsNoRefusedTargets(t *testing.T) {
 // desired again in between, the time starts again.
 func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 	for name, x := range map[string]struct {
-		notes []note
-		want  map[string]time.Time
+		updates []update
+		want    map[string]time.Time
 	}{
-		"since the first note":   {[]note{noteLeavingTargets(observedTargets(1)), noteLeavingTargets(observedTargets(1))}, map[string]time.Time{"10.0.0.1": momentAt(0).now}},
-		"wanted in between":      {[]note{noteLeavingTargets(observedTargets(1)), noteLeavingTargets(observedTargets(2)), noteLeavingTargets(observedTargets(1, 2))}, map[string]time.Time{"10.0.0.1": momentAt(2).now, "10.0.0.2": momentAt(1).now}},
-		"taken out":              {[]note{noteLeavingTargets(observedTargets(1, 2)), noteDeregistered(firstBinding, observedTargets(1))}, map[string]time.Time{"10.0.0.2": momentAt(0).now}},
-		"nothing is left to do":  {[]note{noteLeavingTargets(observedTargets(1)), planNote(bindingplan.NoteCompared)}, nil},
-		"nothing waits any more": {[]note{noteLeavingTargets(observedTargets(1)), noteLeavingTargets(nil)}, nil},
+		"since the first update": {[]update{recordLeavingTargets(observedTargets(1)), recordLeavingTargets(observedTargets(1))}, map[string]time.Time{"10.0.0.1": momentAt(0).now}},
+		"wanted in between":      {[]update{recordLeavingTargets(observedTargets(1)), recordLeavingTargets(observedTargets(2)), recordLeavingTargets(observedTargets(1, 2))}, map[string]time.Time{"10.0.0.1": momentAt(2).now, "10.0.0.2": momentAt(1).now}},
+		"taken out":              {[]update{recordLeavingTargets(observedTargets(1, 2)), recordDeregistered(firstBinding, observedTargets(1))}, map[string]time.Time{"10.0.0.2": momentAt(0).now}},
+		"nothing is left to do":  {[]update{recordLeavingTargets(observedTargets(1)), planUpdate(bindingplan.RecordComparison)}, nil},
+		"nothing waits any more": {[]update{recordLeavingTargets(observedTargets(1)), recordLeavingTargets(nil)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := entryAfter(x.notes...).leavingSince; !maps.Equal(got, x.want) {
+			if got := entryAfter(x.updates...).leavingSince; !maps.Equal(got, x.want) {
 				t.Errorf("waiting since %v, want %v", got, x.want)
 			}
 		})
@@ -243,23 +243,23 @@ func TestLeavingTimeRestartsIfATargetIsDesiredAgain(t *testing.T) {
 // TestDriftIsReportedOnlyAfterACompleteRegistration checks that changes by other clients are reported as drift only if the
 // last run of the binding was complete and its last write is older than the settle window.
 func TestDriftIsReportedOnlyAfterACompleteRegistration(t *testing.T) {
-	register, done := noteRegistered(firstBinding, endpoints(1)), noteRunEnded(true)
+	register, done := recordRegistered(firstBinding, endpoints(1)), recordRunEnded(true)
 	for name, x := range map[string]struct {
-		notes []note
-		wait  time.Duration // time since the last note
-		want  bool
+		updates []update
+		wait    time.Duration // time since the last update
+		want    bool
 	}{
-		"after a complete run":      {[]note{noteRunBegan, register, done}, durations.SettleWindow, true},
-		"a moment after a call":     {[]note{noteRunBegan, done, register}, durations.SettleWindow, false},
-		"after one that takes out":  {[]note{noteRunBegan, register, done, noteDeregistered(firstBinding, observedTargets(1))}, durations.SettleWindow, false},
-		"after an incomplete run":   {[]note{noteRunBegan, register, noteRunEnded(false)}, time.Hour, false},
-		"during the next run":       {[]note{noteRunBegan, register, done, noteRunBegan}, time.Hour, false},
-		"nothing was registered":    {[]note{noteRunBegan, done}, time.Hour, false},
-		"the target group was left": {[]note{noteRunBegan, register, done, noteTargetGroupEmptied}, time.Hour, false},
-		"an end without a begin":    {[]note{register, done, noteRunBegan, done}, durations.SettleWindow, true},
+		"after a complete run":      {[]update{recordRunBegan, register, done}, durations.SettleWindow, true},
+		"a moment after a call":     {[]update{recordRunBegan, done, register}, durations.SettleWindow, false},
+		"after one that takes out":  {[]update{recordRunBegan, register, done, recordDeregistered(firstBinding, observedTargets(1))}, durations.SettleWindow, false},
+		"after an incomplete run":   {[]update{recordRunBegan, register, recordRunEnded(false)}, time.Hour, false},
+		"during the next run":       {[]update{recordRunBegan, register, done, recordRunBegan}, time.Hour, false},
+		"nothing was registered":    {[]update{recordRunBegan, done}, time.Hour, false},
+		"the target group was left": {[]update{recordRunBegan, register, done, recordTargetGroupEmptied}, time.Hour, false},
+		"an end without a begin":    {[]update{register, done, recordRunBegan, done}, durations.SettleWindow, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := entryAfter(x.notes...).isVerifiable(momentAt(len(x.notes) - 1).now.Add(x.wait)); got != x.want {
+			if got := entryAfter(x.updates...).isVerifiable(momentAt(len(x.updates) - 1).now.Add(x.wait)); got != x.want {
 				t.Errorf("verifiable: %v", got)
 			}
 		})
@@ -272,18 +272,18 @@ func TestDriftListsMissingAndAddedTargets(t *testing.T) {
 	draining := observedTargets(1, 2)
 	draining[1].State = "draining"
 	for name, x := range map[string]struct {
-		notes []note
-		live  []*observed.Target
-		want  string
+		updates []update
+		live    []*observed.Target
+		want    string
 	}{
-		"nothing":                          {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, observedTargets(1, 2), "|"},
-		"one is missing, another is added": {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|10.0.0.3:80"},
-		"one that drains is missing":       {[]note{noteRegistered(firstBinding, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
-		"others may add to a shared group": {[]note{noteRegistered(shared, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|"},
-		"what had no answer may be ours":   {[]note{noteRegistered(firstBinding, endpoints(1)), noteRegistrationUncertain}, observedTargets(1, 3), "|"},
+		"nothing":                          {[]update{recordRegistered(firstBinding, endpoints(1, 2))}, observedTargets(1, 2), "|"},
+		"one is missing, another is added": {[]update{recordRegistered(firstBinding, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|10.0.0.3:80"},
+		"one that drains is missing":       {[]update{recordRegistered(firstBinding, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
+		"others may add to a shared group": {[]update{recordRegistered(shared, endpoints(1, 2))}, observedTargets(1, 3), "10.0.0.2:80|"},
+		"what had no answer may be ours":   {[]update{recordRegistered(firstBinding, endpoints(1)), recordUncertainRegistration}, observedTargets(1, 3), "|"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := entryAfter(x.notes...).registration.driftIn(x.live).String(); got != x.want {
+			if got := entryAfter(x.updates...).registration.driftIn(x.live).String(); got != x.want {
 				t.Errorf("got %q, want %q", got, x.want)
 			}
 		})
@@ -295,7 +295,7 @@ func TestDriftListsMissingAndAddedTargets(t *testing.T) {
 }
 
 func TestTheLastTwoWrittenCheckpointsAreRecognized(t *testing.T) {
-	e := entryAfter(noteCheckpointWritten("x", 1), noteCheckpointWritten("y", 2), noteCheckpointWritten("z", 3))
+	e := entryAfter(recordCheckpointWritten("x", 1), recordCheckpointWritten("y", 2), recordCheckpointWritten("z", 3))
 	for _, x := range []struct {
 		value, at string
 		want      bool
@@ -319,7 +319,7 @@ func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{{0, true}, {29 * time.Second, true}, {30 * time.Second, false}, {299 * time.Second, false}, {5 * time.Minute, true}, {329 * time.Second, true}, {330 * time.Second, false}} {
-		if now = startTime.Add(x.after); m.noteServiceWait(Key{Name: "a"}) != x.want {
+		if now = startTime.Add(x.after); m.recordServiceWait(Key{Name: "a"}) != x.want {
 			t.Errorf("after %v: not %v", x.after, x.want)
 		}
 	}
@@ -328,7 +328,7 @@ func TestRunsWaitForOtherBindingsForALimitedTime(t *testing.T) {
 // TestZonesAreSentForALimitedTime checks that Availability Zones are sent for one hour after AWS required them. Later AWS
 // may not require them any more.
 func TestZonesAreSentForALimitedTime(t *testing.T) {
-	e := entryAfter(noteZonesRequired)
+	e := entryAfter(recordZonesRequired)
 	if (entry{}).needsZones(startTime) || !e.needsZones(startTime.Add(59*time.Minute)) || e.needsZones(startTime.Add(time.Hour)) {
 		t.Error("zones are wanted at the wrong times")
 	}
@@ -337,11 +337,11 @@ func TestZonesAreSentForALimitedTime(t *testing.T) {
 // TestServiceIsAbsentAfterAMoment checks that a Service is treated as deleted after it was missing for five seconds, or
 // after all targets of the binding were removed.
 func TestServiceIsAbsentAfterAMoment(t *testing.T) {
-	missing := entryAfter(planNote(bindingplan.NoteBackendMissing))
+	missing := entryAfter(planUpdate(bindingplan.RecordBackendMissing))
 	if (entry{}).isServiceAbsent(startTime) || missing.isServiceAbsent(startTime.Add(4*time.Second)) || !missing.isServiceAbsent(startTime.Add(5*time.Second)) {
 		t.Error("absence is believed at the wrong times")
 	}
-	if !entryAfter(planNote(bindingplan.NoteResourcesRemoved)).isServiceAbsent(startTime) {
+	if !entryAfter(planUpdate(bindingplan.RecordResourcesRemoved)).isServiceAbsent(startTime) {
 		t.Error("a binding that has released its targets has a Service")
 	}
 }
@@ -351,26 +351,26 @@ func TestServiceIsAbsentAfterAMoment(t *testing.T) {
 func TestEndOfARunCreatesNoEntry(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}
-	m.note(key, noteRunBegan)
-	m.note(key, noteRegistered(firstBinding, endpoints(1)))
+	m.update(key, recordRunBegan)
+	m.update(key, recordRegistered(firstBinding, endpoints(1)))
 	m.forget(key)
-	m.noteIfKnown(key, noteRunEnded(true))
-	m.noteIfKnown(key, noteComparisonDueNow)
+	m.updateIfKnown(key, recordRunEnded(true))
+	m.updateIfKnown(key, recordComparisonDueNow)
 	if len(m.entries) > 0 || m.get(key).lastKnownBinding() != nil {
 		t.Errorf("remembered: %+v", m.entries)
 	}
 }
 
-// TestRunNumbersAreUnique checks that each run has a different number (entry.lastRunNote), even if the entry of the binding
+// TestRunNumbersAreUnique checks that each run has a different number (entry.lastRunUpdate), even if the entry of the binding
 // was removed and created again. So code that reads an entry twice can detect a run in between.
 func TestRunNumbersAreUnique(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.FromVariable(&startTime)})
 	key := Key{Name: "a"}
-	m.note(key, noteRunBegan)
-	before := m.note(key, noteRunEnded(true))
+	m.update(key, recordRunBegan)
+	before := m.update(key, recordRunEnded(true))
 	m.forget(key)
-	m.note(key, noteRunBegan)
-	if e := m.note(key, noteRunEnded(true)); e.lastRunNote == before.lastRunNote {
-		t.Errorf("both are run %d", e.lastRunNote)
+	m.update(key, recordRunBegan)
+	if e := m.update(key, recordRunEnded(true)); e.lastRunUpdate == before.lastRunUpdate {
+		t.Errorf("both are run %d", e.lastRunUpdate)
 	}
 }

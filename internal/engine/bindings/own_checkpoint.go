@@ -32,16 +32,18 @@ func (r *Reconciler) IsOwnCheckpoint(old, new cluster.Object) bool {
 	return r.memory.get(Key{Namespace: b.Namespace, Name: b.Name}).writtenCheckpoints.has(checkpointOf(b))
 }
 
-// noteCheckpointSet returns a note of the checkpoint that a run sets, even if the annotation already has this value.
-func noteCheckpointSet(value string) note {
+// recordCheckpointSet returns an update that records the checkpoint that a run sets, even if the annotation already has this
+// value.
+func recordCheckpointSet(value string) update {
 	return func(e entry, _ moment) entry {
 		e.checkpoint = &value
 		return e
 	}
 }
 
-// noteCheckpointWritten returns a note of a checkpoint that is about to be written, and of its time in Unix seconds.
-func noteCheckpointWritten(value string, at int64) note {
+// recordCheckpointWritten returns an update that records a checkpoint that is about to be written, and its time in Unix
+// seconds.
+func recordCheckpointWritten(value string, at int64) update {
 	return func(e entry, _ moment) entry {
 		e.writtenCheckpoints = writtenCheckpoints{{value, strconv.FormatInt(at, 10)}, e.writtenCheckpoints[0]}
 		return e

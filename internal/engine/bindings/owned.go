@@ -61,7 +61,7 @@ func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBi
 			continue // without an ARN and a target type, the other binding cannot register targets
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
-		if found.BackendMissing && leaving && !r.memory.get(key).isServiceAbsent(r.Clock.Now()) && r.memory.noteServiceWait(Key{Namespace: b.Namespace, Name: b.Name}) {
+		if found.BackendMissing && leaving && !r.memory.get(key).isServiceAbsent(r.Clock.Now()) && r.memory.recordServiceWait(Key{Namespace: b.Namespace, Name: b.Name}) {
 			return nil, serviceNotFoundYetError{key} // the other binding may still take over the targets
 		}
 		for _, e := range found.Endpoints() {

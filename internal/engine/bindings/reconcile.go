@@ -40,8 +40,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 			err = fmt.Errorf("reconcile binding %s: panic: %v\n%s", key, p, debug.Stack())
 		}
 	}()
-	r.memory.note(key, noteRunBegan)
-	defer func() { r.memory.noteIfKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // noteIfKnown does not create an entry that the run has removed
+	r.memory.update(key, recordRunBegan)
+	defer func() { r.memory.updateIfKnown(key, recordRunEnded(err == nil && (out.Idle || out.Deferred))) }() // updateIfKnown does not create an entry that the run has removed
 	p := &run{r: r, key: key, out: &out}
 	start := r.Clock.Now()
 	f, err := reader{p}.initialFacts()
@@ -94,7 +94,7 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 
 // deregisterFromPreviousTargetGroup deregisters the targets of the binding from the target group that its spec contained
 // before it was edited. waits reports whether the call was postponed. The method must be called before targets are
-// registered in the new target group, because noteRegistered removes the previous target group from the memory.
+// registered in the new target group, because recordRegistered removes the previous target group from the memory.
 func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.StoredBinding) && accountOf(old) == accountOf(f.StoredBinding) {
@@ -104,7 +104,7 @@ func (p *run) deregisterFromPreviousTargetGroup(ctx context.Context, f *bindingp
 	failed := p.deregisterByPlan(ctx, previous, bindingplan.MakeForPreviousTargetGroup)
 	switch {
 	case failed == nil:
-		p.r.memory.note(p.key, noteTargetGroupEmptied)
+		p.r.memory.update(p.key, recordTargetGroupEmptied)
 	case failed.RetryAfter > 0:
 		p.postpone(failed.RetryAfter)
 		return true, nil

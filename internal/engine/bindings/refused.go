@@ -17,9 +17,9 @@ type refusedTarget struct {
 	delay time.Duration
 }
 
-// noteRefusedEndpoints returns a note of endpoints that AWS refused to register as invalid or denied. Each further refusal
-// doubles the back-off of an endpoint. Other failures do not change the entry.
-func noteRefusedEndpoints(x bindingplan.Refusal) note {
+// recordRefusedEndpoints returns an update that records endpoints that AWS refused to register as invalid or denied. Each
+// further refusal doubles the back-off of an endpoint. Other failures do not change the entry.
+func recordRefusedEndpoints(x bindingplan.Refusal) update {
 	return func(e entry, at moment) entry {
 		if x.AWSFailure.Class != failure.Invalid && x.AWSFailure.Class != failure.Denied {
 			return e
@@ -41,8 +41,8 @@ func nextRefusalDelay(last time.Duration) time.Duration {
 	return min(max(2*last, durations.Requeue), durations.LongestTransientBackOff)
 }
 
-// noteRetainedRefusals returns a note that removes the recorded refusals of all endpoints except the endpoints in of.
-func noteRetainedRefusals(of []targets.Endpoint) note {
+// removeOtherRefusals returns an update that removes the recorded refusals of all endpoints except the endpoints in of.
+func removeOtherRefusals(of []targets.Endpoint) update {
 	return func(e entry, _ moment) entry {
 		all := map[string]refusedTarget{}
 		for _, t := range of {

@@ -37,8 +37,8 @@ func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) regi
 	return r
 }
 
-// noteFoundTargets returns a note that records the targets of a binding that AWS listed as registered.
-func noteFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
+// recordFoundTargets returns an update that records the targets of a binding that AWS listed as registered.
+func recordFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Target) update {
 	return func(e entry, _ moment) entry {
 		if len(list) > 0 {
 			e.registration = e.registration.forTargetGroupOf(described)
@@ -48,29 +48,29 @@ func noteFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Targ
 	}
 }
 
-// noteRegistered returns a note of targets that were registered for a binding. It removes the targets of another target
-// group from the registration.
-func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint) note {
+// recordRegistered returns an update that records targets that were registered for a binding. It removes the targets of
+// another target group from the registration.
+func recordRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint) update {
 	return func(e entry, at moment) entry {
 		if len(list) > 0 {
 			e.registration = e.registration.forTargetGroupOf(described)
 			e.registration.targets, e.registration.writtenAt = e.registration.targets.WithEndpoints(list), at.now
 			ids := textsOf(list, func(t targets.Endpoint) string { return t.ID })
-			e.flappingTargets = e.flappingTargets.noteRegistered(ids, at.now)
+			e.flappingTargets = e.flappingTargets.recordRegistered(ids, at.now)
 		}
 		return e
 	}
 }
 
-// noteDeregistered returns a note of targets that were deregistered for a binding.
-func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
+// recordDeregistered returns an update that records targets that were deregistered for a binding.
+func recordDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) update {
 	return func(e entry, at moment) entry {
 		e.leavingSince = maps.Clone(e.leavingSince)
 		ids := textsOf(list, func(t *observed.Target) string { return t.ID })
 		for _, id := range ids {
 			delete(e.leavingSince, id)
 		}
-		e.flappingTargets = e.flappingTargets.noteDeregistered(ids, at.now)
+		e.flappingTargets = e.flappingTargets.recordDeregistered(ids, at.now)
 		if e.registration.isFor(described) {
 			e.registration.targets, e.registration.writtenAt = e.registration.targets.WithoutTargets(list), at.now
 		}
@@ -79,14 +79,14 @@ func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Targ
 	}
 }
 
-// noteTargetGroupEmptied records that all targets of the binding were deregistered from its target group.
-func noteTargetGroupEmptied(e entry, _ moment) entry {
+// recordTargetGroupEmptied records that all targets of the binding were deregistered from its target group.
+func recordTargetGroupEmptied(e entry, _ moment) entry {
 	e.registration = registration{}
 	return e
 }
 
-// noteRegistrationUncertain records that a registration may have taken effect although the call failed.
-func noteRegistrationUncertain(e entry, _ moment) entry {
+// recordUncertainRegistration records that a registration may have taken effect although the call failed.
+func recordUncertainRegistration(e entry, _ moment) entry {
 	e.registration.isUncertain = e.registration.binding != nil
 	return e
 }

@@ -168,7 +168,7 @@ func (r ruleSyncer) readMissingRules(ctx context.Context, by Key) error {
 // enqueueBindings enqueues bindings. Their next runs compare them with AWS.
 func (r ruleSyncer) enqueueBindings(keys []Key) {
 	for _, key := range keys {
-		r.memory.note(key, noteComparisonDueNow)
+		r.memory.update(key, recordComparisonDueNow)
 		r.Queue.Enqueue(key)
 	}
 }

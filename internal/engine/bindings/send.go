@@ -47,7 +47,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 		switch {
 		case err == nil:
 			p.markChanged()
-			p.r.memory.note(p.key, noteDeregistered(f.CompletedBinding, chunk))
+			p.r.memory.update(p.key, recordDeregistered(f.CompletedBinding, chunk))
 			p.r.recordChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
 			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
 			p.removeFromRecord(ctx, f, chunk)
@@ -56,7 +56,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			late := slices.Concat(append(queue, chunk)...)
 			targets.LeavingPodStateOf(p.view, p.key.Namespace, late, nil)
 			p.r.Recorder.RecordView(p.key, p.view)
-			p.r.memory.note(p.key, noteLeavingTargets(late))
+			p.r.memory.update(p.key, recordLeavingTargets(late))
 			return err
 		case p.r.Cloud.Class(err) != failure.Invalid:
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
@@ -117,10 +117,10 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		}
 		if err = p.r.memory.get(p.key).capacityRefusal.refusalFor(arn, len(chunk), p.r.Clock.Now()); err == nil {
 			err = p.targetGroups(f).Register(ctx, arn, CallPriority{Tenant: p.key.Namespace, MaxDelay: durations.ShortestInterval}, list)
-			p.r.memory.note(p.key, noteRegisterCall(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == failure.Quota))
+			p.r.memory.update(p.key, recordRegisterCall(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == failure.Quota))
 		}
 		if errors.Is(err, ErrZoneNeeded) && accountOf(f.StoredBinding) == (Account{}) && !f.Network.ZonesRequired {
-			p.r.memory.note(p.key, noteZonesRequired)
+			p.r.memory.update(p.key, recordZonesRequired)
 			f.Network.ZonesRequired = true
 			continue
 		}
@@ -129,14 +129,14 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.markChanged()
 			p.out.RegisteredCount += len(chunk)
 			p.out.RegisteredAt = p.r.Clock.Now()
-			p.r.memory.note(p.key, noteRegistered(f.CompletedBinding, chunk))
+			p.r.memory.update(p.key, recordRegistered(f.CompletedBinding, chunk))
 			p.r.recordChange(TargetsRegistered, arn, textsOf(chunk, targets.Endpoint.Identity))
 			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.Endpoint.Identity))
 			continue
 		}
 		class := p.r.Cloud.Class(err)
 		if class == failure.Unknown {
-			p.r.memory.note(p.key, noteRegistrationUncertain)
+			p.r.memory.update(p.key, recordUncertainRegistration)
 		}
 		half := len(chunk) / 2
 		if class == failure.Invalid && half > 0 {
@@ -162,7 +162,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			what += fmt.Sprintf(" and %d more targets", more)
 		}
 		refuse(chunk, err, fmt.Errorf("register %s in %s: %w", what, arn, err))
-		p.r.memory.note(p.key, noteRefusedEndpoints(a.Refusals[len(a.Refusals)-1]))
+		p.r.memory.update(p.key, recordRefusedEndpoints(a.Refusals[len(a.Refusals)-1]))
 	}
 	return a, refused
 }

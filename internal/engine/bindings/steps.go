@@ -108,11 +108,11 @@ func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do binding
 			err = nil
 		}
 		return false, err
-	case bindingplan.Note:
-		if d.RemovalNotNeeded = d.RemovalNotNeeded || do == bindingplan.NoteRemovalNotNeeded; d.RemovalNotNeeded {
+	case bindingplan.MemoryUpdate:
+		if d.RemovalNotNeeded = d.RemovalNotNeeded || do == bindingplan.RecordRemovalNotNeeded; d.RemovalNotNeeded {
 			p.skipsRemoval = true
 		}
-		p.applyNote(f, do)
+		p.applyMemoryUpdate(f, do)
 		return false, nil
 	}
 	return false, p.carryOutWrite(ctx, f, do)
@@ -130,15 +130,15 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 	return err
 }
 
-// applyNote applies a note of a plan to the memory of the binding.
-func (p *run) applyNote(f *bindingplan.Facts, n bindingplan.Note) {
+// applyMemoryUpdate applies an update of a plan to the memory of the binding.
+func (p *run) applyMemoryUpdate(f *bindingplan.Facts, n bindingplan.MemoryUpdate) {
 	switch n {
-	case bindingplan.NoteForgotten:
+	case bindingplan.ForgetBinding:
 		p.r.Recorder.RecordGone(p.key)
 		p.r.sharedRules.forget(p.key)
 		p.r.memory.forget(p.key)
 	default:
-		p.r.memory.note(p.key, noteCarriedOut(n, f.StoredBinding))
+		p.r.memory.update(p.key, recordPlanUpdate(n, f.StoredBinding))
 	}
 }
 
@@ -176,9 +176,9 @@ func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindin
 		}
 		return p.r.writePatches(ctx, do.Patches)
 	case bindingplan.RetainRefusals:
-		p.r.memory.note(p.key, noteRetainedRefusals(do.KeptEndpoints))
-	case bindingplan.NoteRegistered:
-		p.r.memory.note(p.key, noteFoundTargets(f.CompletedBinding, do.Targets))
+		p.r.memory.update(p.key, removeOtherRefusals(do.RetainedEndpoints))
+	case bindingplan.RecordRegistered:
+		p.r.memory.update(p.key, recordFoundTargets(f.CompletedBinding, do.Targets))
 	default:
 		return fmt.Errorf("unknown step type %T", do)
 	}
@@ -189,12 +189,12 @@ func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindin
 // older than the last one that this process wrote, so both are compared.
 func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	last := p.r.memory.get(p.key).checkpoint
-	p.r.memory.note(p.key, noteCheckpointSet(value))
+	p.r.memory.update(p.key, recordCheckpointSet(value))
 	if p.checkpoint == value && (last == nil || *last == value) {
 		return nil
 	}
 	at := p.r.Clock.Now().Unix()
-	p.r.memory.note(p.key, noteCheckpointWritten(value, at))
+	p.r.memory.update(p.key, recordCheckpointWritten(value, at))
 	if err := p.r.changeObject(ctx, SetCheckpoint{p.key, value, at}); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
@@ -222,7 +222,7 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 // write that is only postponed is no failure.
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
 	if s.OnlyTextChanges {
-		p.r.memory.note(p.key, noteFaultTextReported)
+		p.r.memory.update(p.key, recordFaultTextReported)
 	}
 	start := p.r.Clock.Now()
 	err := p.r.changeObject(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.ReconciledGeneration, Conditions: s.Conditions})

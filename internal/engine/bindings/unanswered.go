@@ -20,7 +20,7 @@ func (p *run) watchUnansweredCalls(ctx context.Context, f *bindingplan.Facts) (s
 	object, silent := targets.BindingRef(f.StoredBinding), false
 	end := p.r.UnansweredCalls.WatchUnansweredCalls(ctx, func(ctx context.Context, since time.Time) {
 		silent = true
-		p.r.memory.noteIfKnown(p.key, noteUnanswered(since))
+		p.r.memory.updateIfKnown(p.key, recordUnansweredCall(since))
 		if first := p.r.memory.get(p.key).unansweredSince; !first.IsZero() {
 			since = first
 		}
@@ -29,14 +29,14 @@ func (p *run) watchUnansweredCalls(ctx context.Context, f *bindingplan.Facts) (s
 	})
 	return func() {
 		if end(); !silent {
-			p.r.memory.noteIfKnown(p.key, noteAnswered)
+			p.r.memory.updateIfKnown(p.key, recordAnsweredCall)
 		}
 	}
 }
 
-// noteUnanswered returns a note that AWS has not answered since the given time. If the entry already has an earlier time, it
-// is not changed.
-func noteUnanswered(since time.Time) note {
+// recordUnansweredCall returns an update that records that AWS has not answered since the given time. If the entry already
+// has an earlier time, it is not changed.
+func recordUnansweredCall(since time.Time) update {
 	return func(e entry, _ moment) entry {
 		if e.unansweredSince.IsZero() {
 			e.unansweredSince = since
@@ -45,8 +45,8 @@ func noteUnanswered(since time.Time) note {
 	}
 }
 
-// noteAnswered records that AWS has answered the calls of a run.
-func noteAnswered(e entry, _ moment) entry {
+// recordAnsweredCall records that AWS has answered the calls of a run.
+func recordAnsweredCall(e entry, _ moment) entry {
 	e.unansweredSince = time.Time{}
 	return e
 }

@@ -56,8 +56,8 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	}
 	var d targetDrift
 	isNew := false
-	r.memory.noteIfKnown(key, func(e entry, at moment) entry {
-		if e.lastRunNote != before.lastRunNote || !e.isVerifiable(at.now) {
+	r.memory.updateIfKnown(key, func(e entry, at moment) entry {
+		if e.lastRunUpdate != before.lastRunUpdate || !e.isVerifiable(at.now) {
 			return e // a run may have changed the targets after they were read
 		}
 		d = e.registration.driftIn(h.Targets)
@@ -82,7 +82,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 func (r *Reconciler) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
 	canonical := textsOf(identities, targets.CanonicalIdentity)
 	var d targetDrift
-	r.memory.noteIfKnown(Key{Namespace: b.Namespace, Name: b.Name}, func(e entry, _ moment) entry {
+	r.memory.updateIfKnown(Key{Namespace: b.Namespace, Name: b.Name}, func(e entry, _ moment) entry {
 		d, e.registration.drift = e.registration.drift.split(canonical)
 		return e
 	})

@@ -100,7 +100,7 @@ func TestAppliedStackIsUnchanged(t *testing.T) {
 	if before.Unchanged(id, "w") || before.Unchanged(id, "") {
 		t.Error("unchanged without a mark")
 	}
-	before.Note(id, "w")
+	before.SetDigest(id, "w")
 	text, changed := textOf(before)
 	if !changed {
 		t.Fatal("there is nothing to store")
@@ -114,7 +114,7 @@ func TestAppliedStackIsUnchanged(t *testing.T) {
 	if !b.Unchanged(id, "w") || b.Unchanged(id, "other") {
 		t.Errorf("of the desired state %t, of another one %t", b.Unchanged(id, "w"), b.Unchanged(id, "other"))
 	}
-	if b.Note(id, ""); b.Unchanged(id, "w") {
+	if b.SetDigest(id, ""); b.Unchanged(id, "w") {
 		t.Error("unchanged though it was forgotten")
 	}
 }
@@ -122,11 +122,11 @@ func TestAppliedStackIsUnchanged(t *testing.T) {
 func TestCheckpointsAreReadFromText(t *testing.T) {
 	b := New()
 	b.Begin("")
-	b.Note(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
-	b.Note(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "w")
-	b.Note(model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, "s")
-	b.Note(model.StackID{Kind: model.Service, Namespace: "shop", Name: "old"}, "s")
-	b.Note(model.StackID{Kind: model.Service, Namespace: "shop", Name: "old"}, "")
+	b.SetDigest(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
+	b.SetDigest(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "w")
+	b.SetDigest(model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, "s")
+	b.SetDigest(model.StackID{Kind: model.Service, Namespace: "shop", Name: "old"}, "s")
+	b.SetDigest(model.StackID{Kind: model.Service, Namespace: "shop", Name: "old"}, "")
 	text, _ := textOf(b)
 	want := "Ingress group g\nIngress shop/web w\nService shop/web s\n"
 	if diff := cmp.Diff(want, text); diff != "" {
@@ -145,7 +145,7 @@ func TestCheckpointsOverTheSizeLimitAreNotStored(t *testing.T) {
 	b := New()
 	b.Begin("")
 	for _, id := range stackIDs(30000) {
-		b.Note(id, Digest(id))
+		b.SetDigest(id, Digest(id))
 	}
 	if text, _ := textOf(b); text != "" {
 		t.Errorf("%d bytes are to be stored", len(text))
@@ -156,7 +156,7 @@ func TestSecretHashesAreStoredWithCheckpoints(t *testing.T) {
 	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
 	before := New()
 	before.Begin("")
-	before.Note(web, "w")
+	before.SetDigest(web, "w")
 	for _, arn := range []string{"a", "b", "c"} {
 		before.RecordSecretHash(web, arn, "mark-"+arn)
 		before.RecordSecretHash(group, arn, "other-"+arn)
@@ -201,7 +201,7 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	if b.Forget(ids[3]) != nil || closed(b.WriteRequests()) {
 		t.Error("what is not stored is waited for")
 	}
-	b.Note(ids[3], "d")
+	b.SetDigest(ids[3], "d")
 	if b.Forget(ids[3]) != nil || b.Unchanged(ids[3], "d") || closed(b.WriteRequests()) {
 		t.Error("what was not stored yet is waited for, or still counts")
 	}
@@ -226,9 +226,9 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	if b.Forget(ids[2]) != nil || closed(b.WriteRequests()) {
 		t.Error("a store that fails is waited for")
 	}
-	b.Note(ids[4], "e")
+	b.SetDigest(ids[4], "e")
 	_ = b.Save(func(string) error { return failure }) // the write may have been stored in spite of the error
-	if err := b.Save(func(string) error { b.Note(ids[4], ""); return nil }); err != nil {
+	if err := b.Save(func(string) error { b.SetDigest(ids[4], ""); return nil }); err != nil {
 		t.Error(err)
 	}
 	if c := b.Forget(ids[4]); c == nil || !closed(b.WriteRequests()) {

@@ -80,9 +80,9 @@ func (b *Registry) Unchanged(id model.StackID, digest string) bool {
 	return digest != "" && b.stackDigests[id] == digest
 }
 
-// Note records the digest of a desired state that was applied completely to a stack. An empty digest removes the checkpoint
-// of the stack.
-func (b *Registry) Note(id model.StackID, digest string) {
+// SetDigest records the digest of a desired state that was applied completely to a stack. An empty digest removes the
+// checkpoint of the stack.
+func (b *Registry) SetDigest(id model.StackID, digest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stackDigests[id] == digest {

@@ -125,7 +125,7 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 	// The smaller count of the two namespaces is used, so that namespaces that use each other's Secrets do not get more than
 	// their shares.
 	have := min(m.importsByNamespace[owner.userNamespace].userImports.countAt(now), m.importsByNamespace[owner.secretNamespace].secretImports.countAt(now))
-	if model.MayTakeOneMore(yearlyImports, m.totalImports.countAt(now), have, others) {
+	if model.MayUseOneMore(yearlyImports, m.totalImports.countAt(now), have, others) {
 		return 0
 	}
 	if have < 1 {

@@ -141,10 +141,10 @@ func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
 	c.compareText(port, "attributes", from, to)
 }
 
-// compareKept compares a setting of the load balancer. If the setting is nil, AWS keeps its current value. value returns
+// compareUnlessNil compares a setting of the load balancer. If the setting is nil, AWS keeps its current value. value returns
 // what is compared. If the Gateway takes over the load balancer and sets a value, a nil value of the Ingresses is a
 // difference, because the value in AWS is not known.
-func compareKept[T any](c *comparison, name string, from, to *T, value func(T) any) {
+func compareUnlessNil[T any](c *comparison, name string, from, to *T, value func(T) any) {
 	valueOf := func(v *T) any {
 		if v == nil {
 			return nil
@@ -205,12 +205,12 @@ func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 		c.compareText(0, "rules for AWS PrivateLink", cmp.Or(a.PrivateLinkRules, "on"), cmp.Or(b.PrivateLinkRules, "on")) // "on" is the default of AWS
 	}
 	c.compareAttributes(0, a.Attributes, b.Attributes)
-	compareKept(c, "capacity", a.Capacity, b.Capacity, func(units int32) any { return units })
+	compareUnlessNil(c, "capacity", a.Capacity, b.Capacity, func(units int32) any { return units })
 	c.compareText(0, "tags", c.withoutIgnoredTag(a.Tags), c.withoutIgnoredTag(b.Tags))
 	c.compareSecurityGroups(a.SecurityGroups, b.SecurityGroups)
-	compareKept(c, "web ACL", a.AddOns.WebACL, b.AddOns.WebACL, func(w model.WebACL) any { return strings.TrimSpace(w.ARN + " " + w.Name) })
-	compareKept(c, "Shield Advanced", a.AddOns.Shield, b.AddOns.Shield, func(s model.Shield) any { return s.On })
-	compareKept(c, "web ACL of WAF Classic", a.AddOns.ClassicACL, b.AddOns.ClassicACL, func(w model.ClassicACL) any { return w.ID })
+	compareUnlessNil(c, "web ACL", a.AddOns.WebACL, b.AddOns.WebACL, func(w model.WebACL) any { return strings.TrimSpace(w.ARN + " " + w.Name) })
+	compareUnlessNil(c, "Shield Advanced", a.AddOns.Shield, b.AddOns.Shield, func(s model.Shield) any { return s.On })
+	compareUnlessNil(c, "web ACL of WAF Classic", a.AddOns.ClassicACL, b.AddOns.ClassicACL, func(w model.ClassicACL) any { return w.ID })
 	if a.Name != b.Name && (a.Origins["name"] != finding.Origin{}) {
 		c.addDifference(0, "name", a.Name, b.Name)
 	}

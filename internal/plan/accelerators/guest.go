@@ -91,10 +91,10 @@ func (m guestPlanner) planGuestEndpointGroups() {
 	m.matchSharedListeners()
 	endpointGroupPlanner(m).removeUnpermittedEndpoints()
 	endpointGroupPlanner(m).planDials()
-	m.keepDialAndWeights()
+	m.retainDialAndWeights()
 	endpointGroupPlanner(m).holdOverrides()
 	listenerPlanner(m).removeConflictingOverrides(first)
-	if !m.areSurplusListenersKept() {
+	if !m.areSurplusListenersRetained() {
 		for _, l := range m.surplusListeners {
 			for _, g := range l.Groups {
 				listenerPlanner(m).deleteEndpointGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
@@ -156,9 +156,9 @@ func hasWeight(g observed.EndpointGroup) bool {
 // fullDial is the traffic dial, in percent, of an endpoint group that takes all traffic of its region.
 const fullDial = 100
 
-// keepDialAndWeights keeps the traffic dial and the endpoint weights of the guest's endpoint groups if no other endpoint
+// retainDialAndWeights keeps the traffic dial and the endpoint weights of the guest's endpoint groups if no other endpoint
 // group of the listener would take their traffic. It reports each setting that it keeps.
-func (m guestPlanner) keepDialAndWeights() {
+func (m guestPlanner) retainDialAndWeights() {
 	for _, p := range m.listenerPairs {
 		others := m.endpointGroupsOfOthers[p.live.ARN]
 		for i := range p.want.Groups {
@@ -169,7 +169,7 @@ func (m guestPlanner) keepDialAndWeights() {
 				live = &observed.EndpointGroup{Dial: fullDial}
 			}
 			if float64(w.Dial) < live.Dial-dialTolerance && !slices.ContainsFunc(others, hasFullDial) {
-				m.reportKeptSetting(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
+				m.reportRetainedSetting(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
 					"have another endpoint group take the traffic first, or set 100")
 				w.DialHeld = exists
 				w.Dial = int32(live.Dial)
@@ -178,7 +178,7 @@ func (m guestPlanner) keepDialAndWeights() {
 			if !allWeightsZero || slices.ContainsFunc(others, hasWeight) {
 				continue
 			}
-			m.reportKeptSetting(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
+			m.reportRetainedSetting(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
 			w.Endpoints = slices.Clone(w.Endpoints)
 			for k := range w.Endpoints {
 				if e := live.Endpoint(w.Endpoints[k].ID); e != nil {

@@ -78,12 +78,12 @@ func (m listenerPlanner) planListeners(after []plan.StepID) {
 		switch {
 		case m.want.Held: // the listener is retained, because the unknown desired state may contain it
 		case m.want.Protected && len(m.listenerPairs) == 0 && i == 0:
-			m.reportKeptSetting("spec.listeners", "the last listener is retained, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or add a listener")
+			m.reportRetainedSetting("spec.listeners", "the last listener is retained, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or add a listener")
 		default:
 			m.deleteListener(l, after, "the listener is not desired any more")
 		}
 	}
-	for m.keepFirstBlockedListener() {
+	for m.retainFirstBlockedListener() {
 		continue
 	}
 	for _, p := range m.listenerPairs {
@@ -171,7 +171,7 @@ func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, a
 		}) && m.isAllowedByGuests(*p.live, p.live.Protocol, portsNoOtherListenerNeeds(p, pending))
 	})
 	if i < 0 {
-		m.keepPendingListeners(pending)
+		m.retainPendingListeners(pending)
 		return nil, free
 	}
 	p, keep := pending[i], portsNoOtherListenerNeeds(pending[i], pending)

@@ -40,8 +40,8 @@ type acceleratorPlanner struct {
 	// endpointGroupsOfOthers has the observed endpoint groups of other owners, by the ARN of their listener. The field live
 	// does not contain them.
 	endpointGroupsOfOthers map[string][]observed.EndpointGroup
-	// listenersKeptForGuests are existing listeners that are retained because of the endpoint groups of guests.
-	listenersKeptForGuests []observed.AcceleratorListener
+	// listenersRetainedForGuests are existing listeners that are retained because of the endpoint groups of guests.
+	listenersRetainedForGuests []observed.AcceleratorListener
 }
 
 // Make returns the plan that changes an accelerator from its observed to its desired state, and findings.
@@ -152,7 +152,7 @@ func (m *acceleratorPlanner) converge() {
 	m.matchListeners()
 	endpointGroupPlanner{m}.removeUnpermittedEndpoints()
 	if m.live == nil && m.isRecordedAcceleratorMissing() && m.want.Protected {
-		m.reportKeptSetting("", fmt.Sprintf("accelerator %q does not exist in AWS any more; no accelerator is created, because it would have other addresses and annotation fulcrum.dev/accelerator-protection is set", m.member.Recorded), "remove the annotation to create a new accelerator")
+		m.reportRetainedSetting("", fmt.Sprintf("accelerator %q does not exist in AWS any more; no accelerator is created, because it would have other addresses and annotation fulcrum.dev/accelerator-protection is set", m.member.Recorded), "remove the annotation to create a new accelerator")
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
@@ -160,7 +160,7 @@ func (m *acceleratorPlanner) converge() {
 		return
 	}
 	ready := m.planAccelerator(first)
-	listenerPlanner{m}.keepListenersForGuests(ready)
+	listenerPlanner{m}.retainListenersForGuests(ready)
 	endpointGroupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.removeConflictingOverrides(ready)
 	listenerPlanner{m}.planListeners(ready)
@@ -217,7 +217,7 @@ func (m *acceleratorPlanner) planAccelerator(first []plan.StepID) []plan.StepID 
 	}
 	if m.live.AddressType == model.DualStack && m.want.AddressType == model.IPv4 {
 		if m.want.Protected {
-			m.reportKeptSetting("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or set DUAL_STACK")
+			m.reportRetainedSetting("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because annotation fulcrum.dev/accelerator-protection is set", "remove the annotation, or set DUAL_STACK")
 		} else {
 			ready = append(ready, m.changeAccelerator("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
 				plan.Change{Path: "address type", From: string(model.DualStack), To: string(model.IPv4)}, plan.DeleteImpact, ready))
@@ -252,8 +252,9 @@ func (m *acceleratorPlanner) add(s plan.Step) plan.StepID {
 	return m.Add(s)
 }
 
-// reportKeptSetting reports that a setting of the accelerator keeps its observed value, although another value is desired.
-func (m *acceleratorPlanner) reportKeptSetting(field, message, fix string) {
+// reportRetainedSetting reports that a setting of the accelerator keeps its observed value, although another value is
+// desired.
+func (m *acceleratorPlanner) reportRetainedSetting(field, message, fix string) {
 	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
@@ -261,7 +262,7 @@ func (m *acceleratorPlanner) reportKeptSetting(field, message, fix string) {
 func (m *acceleratorPlanner) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
-			m.reportKeptSetting("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps its addresses: AWS sets the addresses only when an accelerator is created", address), "restore the field, or delete the GlobalAccelerator and create another one")
+			m.reportRetainedSetting("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps its addresses: AWS sets the addresses only when an accelerator is created", address), "restore the field, or delete the GlobalAccelerator and create another one")
 			return
 		}
 	}

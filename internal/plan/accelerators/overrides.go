@@ -38,7 +38,7 @@ func (m endpointGroupPlanner) refusedOverride(p listenerPair, g model.EndpointGr
 	if g.OverridesHeld {
 		return ""
 	}
-	listeners := m.listenersKeptForGuests
+	listeners := m.listenersRetainedForGuests
 	if m.isGuest() {
 		listeners = m.live.Listeners
 	}
@@ -64,7 +64,7 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 			continue
 		}
 		stays := m.endpointGroupsOfOthers[l.ARN]
-		if m.areSurplusListenersKept() && slices.ContainsFunc(m.surplusListeners, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
+		if m.areSurplusListenersRetained() && slices.ContainsFunc(m.surplusListeners, func(o observed.AcceleratorListener) bool { return o.ARN == l.ARN }) {
 			stays = slices.Concat(stays, l.Groups)
 		}
 		for _, g := range stays {
@@ -76,8 +76,8 @@ func (m endpointGroupPlanner) endpointGroupWithPort(p listenerPair, port int32) 
 	return nil
 }
 
-// areSurplusListenersKept reports whether observed listeners that match no desired listener are retained with their endpoint
-// groups. They are retained if the desired state is not completely known and may contain them.
-func (m *acceleratorPlanner) areSurplusListenersKept() bool {
+// areSurplusListenersRetained reports whether observed listeners that match no desired listener are retained with their
+// endpoint groups. They are retained if the desired state is not completely known and may contain them.
+func (m *acceleratorPlanner) areSurplusListenersRetained() bool {
 	return m.want.Held || m.isGuest() && len(m.listenerPairs) < len(m.want.Listeners)
 }

@@ -57,10 +57,10 @@ func (m ownerPlanner) removesGuestTag() bool {
 	return false
 }
 
-// keepListenersForGuests retains listeners that should be deleted or changed, if endpoint groups of guests prevent this. AWS
-// does not delete a listener that has endpoint groups. AWS refuses a port override for a port that the listener does not
+// retainListenersForGuests retains listeners that should be deleted or changed, if endpoint groups of guests prevent this.
+// AWS does not delete a listener that has endpoint groups. AWS refuses a port override for a port that the listener does not
 // have, and a port override to a port of any listener.
-func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
+func (m listenerPlanner) retainListenersForGuests(after []plan.StepID) {
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplusListeners {
 		needed := slices.ContainsFunc(m.listenerPairs, func(p listenerPair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
@@ -71,18 +71,18 @@ func (m listenerPlanner) keepListenersForGuests(after []plan.StepID) {
 		for _, g := range l.Groups {
 			m.deleteEndpointGroup(g, after, "the listener is not desired any more", plan.Wait{})
 		}
-		m.listenersKeptForGuests = append(m.listenersKeptForGuests, l)
+		m.listenersRetainedForGuests = append(m.listenersRetainedForGuests, l)
 		m.reportHeldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more but is retained", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
 	}
 	m.surplusListeners = rest
-	for m.keepFirstBlockedListener() {
+	for m.retainFirstBlockedListener() {
 		continue
 	}
 }
 
-// keepFirstBlockedListener retains the observed settings of the first listener that cannot be created or changed because of
+// retainFirstBlockedListener retains the observed settings of the first listener that cannot be created or changed because of
 // guests. It reports whether there is such a listener.
-func (m listenerPlanner) keepFirstBlockedListener() bool {
+func (m listenerPlanner) retainFirstBlockedListener() bool {
 	for i, p := range m.listenerPairs {
 		if !m.isBlockedByGuests(p) {
 			continue
@@ -99,7 +99,7 @@ func (m listenerPlanner) isBlockedByGuests(p listenerPair) bool {
 	if p.live != nil && p.live.Protocol == p.want.Protocol && slices.Equal(p.live.Ports, p.want.Ports) {
 		return false
 	}
-	for _, s := range m.listenersKeptForGuests {
+	for _, s := range m.listenersRetainedForGuests {
 		if (p.live == nil || s.ARN != p.live.ARN) && portsOverlap(s.Protocol, s.Ports, p.want.Protocol, p.want.Ports) {
 			return true
 		}
@@ -140,16 +140,16 @@ func (m listenerPlanner) retainObservedSettings(i int) {
 		return
 	}
 	m.reportHeldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
-	m.listenersKeptForGuests = append(m.listenersKeptForGuests, *p.live)
+	m.listenersRetainedForGuests = append(m.listenersRetainedForGuests, *p.live)
 	p.want.Protocol, p.want.Ports, p.want.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
 	for j := range p.want.Groups {
 		p.want.Groups[j].OverridesHeld = true
 	}
 }
 
-// keepPendingListeners retains the observed settings of listeners that need ports of each other, if guests prevent all of
+// retainPendingListeners retains the observed settings of listeners that need ports of each other, if guests prevent all of
 // them from releasing ports.
-func (m listenerPlanner) keepPendingListeners(pending []listenerPair) {
+func (m listenerPlanner) retainPendingListeners(pending []listenerPair) {
 	for _, p := range pending {
 		i := slices.IndexFunc(m.listenerPairs, func(o listenerPair) bool { return o.want == p.want })
 		m.listenerPairs[i].live = p.live

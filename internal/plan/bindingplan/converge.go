@@ -32,9 +32,9 @@ func (p *planner) converge() {
 		return
 	}
 	p.findings.Add(p.Resolution.Findings...)
-	p.addStep(NoteBindingRead, "")
+	p.addStep(RecordBindingRead, "")
 	if p.isUnchanged() && p.Memory.ComparisonDueIn > 0 && !p.mustReportNoEndpoints() {
-		p.addStep(NoteRemovalNotNeeded, "")
+		p.addStep(RecordRemovalNotNeeded, "")
 		p.Deferred = true
 		p.requeueAfter(p.Memory.ComparisonDueIn, "to compare it with AWS")
 		if wait, ok := p.noEndpointsReportDelay(); ok {
@@ -71,10 +71,10 @@ func (p *planner) converge() {
 	case p.Resolution.SourceMissing:
 		p.retainForMissingSource()
 	case p.Resolution.Faulty:
-		p.addStep(NoteBackendFound, "")
+		p.addStep(RecordBackendFound, "")
 		p.stopWithFindings()
 	default:
-		p.addStep(NoteBackendFound, "")
+		p.addStep(RecordBackendFound, "")
 		if p.LiveTargetGroup != nil && p.LiveTargetGroup.TargetGroup != nil {
 			g := p.LiveTargetGroup.TargetGroup
 			if f := g.contradictionFinding(p.StoredBinding); f != nil {
@@ -136,10 +136,10 @@ func (p *planner) clearCheckpoint() {
 // removeForMissingBackend plans to remove the targets and rules of a binding whose Service or port does not exist, after a
 // delay.
 func (p *planner) removeForMissingBackend() {
-	p.addStep(NoteBackendMissing, "")
+	p.addStep(RecordBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
 		// The Service may be new: its event may arrive after the event of the binding.
-		p.addStep(NoteRemovalNotNeeded, "")
+		p.addStep(RecordRemovalNotNeeded, "")
 		p.requeueAfter(durations.FirstBackOff, "the Service may be created soon")
 		return
 	}
@@ -165,7 +165,7 @@ func (p *planner) removeForMissingBackend() {
 
 // retainForMissingSource retains all targets, because there are no nodes, or no EndpointSlices for the Service.
 func (p *planner) retainForMissingSource() {
-	p.addStep(NoteBackendMissing, "")
+	p.addStep(RecordBackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
 		p.requeueAfter(durations.FirstBackOff, "nodes or EndpointSlices may be created soon, for example for a new Service")
 		return

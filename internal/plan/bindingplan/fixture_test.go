@@ -158,16 +158,16 @@ func stepsText(steps []Step) (out []string) {
 	return out
 }
 
-var noteNames = map[Note]string{
-	NoteBindingRead: "known", NoteBackendFound: "backend seen", NoteBackendMissing: "backend missing",
-	NoteDeletedInUse: "departed", NoteResourcesRemoved: "released", NoteForgotten: "forgotten",
-	NoteCompared: "compared", NoteSuccessPending: "success pending", NoteSuccessReported: "success reported", NoteRemovalNotNeeded: "no removal",
+var memoryUpdateNames = map[MemoryUpdate]string{
+	RecordBindingRead: "known", RecordBackendFound: "backend seen", RecordBackendMissing: "backend missing",
+	RecordDeletedInUse: "departed", RecordResourcesRemoved: "released", ForgetBinding: "forgotten",
+	RecordComparison: "compared", RecordSuccessPending: "success pending", RecordSuccessReported: "success reported", RecordRemovalNotNeeded: "no removal",
 }
 
 func actionText(a Action) string {
 	switch a := a.(type) {
-	case Note:
-		return noteNames[a]
+	case MemoryUpdate:
+		return memoryUpdateNames[a]
 	case Register:
 		var ids []string
 		for _, e := range a.Endpoints {
@@ -197,7 +197,7 @@ func actionText(a Action) string {
 			}
 		}
 		return strings.TrimSpace("events " + strings.Join(reasons, " "))
-	case NoteRegistered:
+	case RecordRegistered:
 		return ""
 	case SetRecord:
 		return fmt.Sprintf("record %d", len(a.Identities))

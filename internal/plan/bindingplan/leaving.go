@@ -19,12 +19,12 @@ func (f *Facts) isDeleted() bool { return f.Absent || f.StoredBinding.DeletionTi
 func (p *planner) planDeletion() {
 	if !p.hasFinalizer() {
 		if p.Memory.ResourcesRemoved {
-			p.addStep(NoteRemovalNotNeeded, "")
+			p.addStep(RecordRemovalNotNeeded, "")
 		}
 		return
 	}
 	p.finalReport = reportCleanup
-	p.addStep(NoteBindingRead, "") // needed if a user removes the finalizer later
+	p.addStep(RecordBindingRead, "") // needed if a user removes the finalizer later
 	if p.InUse == nil {
 		p.ask(AskInUse{})
 		return
@@ -39,14 +39,14 @@ func (p *planner) planDeletion() {
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
 			Fix:     "to end the traffic, delete the Ingress, Service or route that forwards to the target group, or remove the backend from it",
 		})
-		p.addStep(NoteDeletedInUse, "")
+		p.addStep(RecordDeletedInUse, "")
 		p.addStep(p.events(p.findings, "", false), "")
 		p.addStep(RemoveFinalizer{}, "the targets are retained, because the binding is created again")
 		return
 	}
 	if p.cleanUp("the binding is deleted") {
 		p.addStep(RemoveFinalizer{}, "all of its targets and rules are removed from AWS")
-		p.addStep(NoteResourcesRemoved, "")
+		p.addStep(RecordResourcesRemoved, "")
 	}
 }
 
@@ -108,7 +108,7 @@ func (p *planner) deregisterAll(why string, mayWait bool) bool {
 		p.endingFailure = f
 		return false
 	}
-	p.addStep(NoteRemovalNotNeeded, "")
+	p.addStep(RecordRemovalNotNeeded, "")
 	if out := slices.DeleteFunc(p.removableTargets(p.Health.Targets), targets.IsDraining); len(out) > 0 {
 		p.addStep(Deregister{Targets: out, AllowMissing: true, AllowPostponed: mayWait}, why)
 	}
@@ -129,7 +129,7 @@ func MakeForPreviousTargetGroup(f *Facts) Plan {
 // binding may arrive late, and because a binding that is created again needs its rules.
 func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
-	p.addStep(NoteBackendMissing, "")
+	p.addStep(RecordBackendMissing, "")
 	if len(p.GatedPods) > 0 && m.AbsentFor < durations.FirstBackOff {
 		p.requeueAfter(durations.FirstBackOff, "the binding may be created soon")
 	} else {

@@ -81,7 +81,7 @@ func (p targetPlanner) moveTargets(maxAge time.Duration) {
 
 // prepareMoves plans the steps that come before changes of targets: security group rules, checkpoint and record.
 func (p targetPlanner) prepareMoves(m *targetMoves, maxAge time.Duration) {
-	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
+	p.addStep(RecordRegistered{m.MatchedTargets()}, "")
 	p.addStep(SyncRules{RetainPreviousRules: len(m.retainedTargets)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
 	pending := !targets.HasInstanceTargets(p.CompletedBinding) && slices.ContainsFunc(m.MatchedPairs, func(x targets.MatchedPair) bool {
 		return targets.HasReadinessGate(x.Endpoint.Pod, p.gateType()) && (targets.IsUnchecked(x.Target) || gatePlanner{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue)
@@ -138,7 +138,7 @@ func (p targetPlanner) deregisterOld(m *targetMoves, old []*observed.Target) {
 		old = append(old, m.retainedTargets...) // the target group has no capacity for old and new targets
 		m.retainedTargets = nil
 	}
-	p.addStep(NoteRemovalNotNeeded, "")
+	p.addStep(RecordRemovalNotNeeded, "")
 	if len(old) > 0 {
 		p.addStep(Deregister{Targets: old, AllowPostponed: true}, "the target is not an endpoint any more")
 	}

@@ -16,15 +16,15 @@ type Plan struct {
 	Questions []Question
 	// Steps are carried out in this order.
 	Steps []Step
-	// WatchedObjects has additional objects whose changes trigger a run. The objects from which the endpoints are read trigger
-	// runs anyway.
+	// WatchedObjects has additional objects whose changes trigger a run. The objects from which the endpoints are read
+	// trigger runs anyway.
 	WatchedObjects []cluster.Ref
 	// TargetsUnavailable is set if the targets cannot be read now.
 	TargetsUnavailable bool
 	// Deferred is set if the binding has not changed since the last complete run. In this case, the plan changes nothing.
 	Deferred bool
-	// NeedsRemoval is set if the run must carry out the plan of MakeRemoval afterwards, unless the step NoteRemovalNotNeeded
-	// was carried out.
+	// NeedsRemoval is set if the run must carry out the plan of MakeRemoval afterwards, unless the step
+	// RecordRemovalNotNeeded was carried out.
 	NeedsRemoval bool
 
 	// Err is an error that ends the run. The run is repeated with back-off.

@@ -19,7 +19,7 @@ type StepResults struct {
 	// FailedStep is the step that failed, and Failure the reason. Later steps were not carried out.
 	FailedStep Action
 	Failure    *Failure
-	// RemovalNotNeeded is set if the step NoteRemovalNotNeeded was carried out.
+	// RemovalNotNeeded is set if the step RecordRemovalNotNeeded was carried out.
 	RemovalNotNeeded bool
 	AWSChanged       bool // this run has changed AWS
 	// PostponedFor is the time until a postponed call may be sent. The rate limiter has postponed this call without ending
@@ -134,7 +134,7 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 		case failed != nil:
 			r.Err = failed.Err
 		case r.RetryAfter == 0:
-			r.addStep(NoteForgotten)
+			r.addStep(ForgetBinding)
 			r.addStep(WriteEvents{[]cluster.Patch{lastingWarnings(f.Key)}})
 		}
 	}
@@ -256,7 +256,7 @@ func (r *reporter) reportMoves(m *targetMoves, failed *Failure) {
 	if r.CallPostponed || !rules.AllRulesExist || len(m.OverCapacity) > 0 || waiting > noWaitingPod || idle || len(m.retainedTargets) > 0 || !m.delayed.isEmpty() || r.Resolution.ViewInconsistent {
 		return
 	}
-	r.addStep(NoteCompared)
+	r.addStep(RecordComparison)
 	r.Complete = true
 	r.addStep(SetCheckpoint{Value: r.DesiredCheckpoint})
 }
@@ -328,9 +328,9 @@ func (r *reporter) endWithCleanupFailure(f Failure) {
 func (r *reporter) recordSuccessReport(reported bool) {
 	switch {
 	case reported && r.Memory.SuccessPending:
-		r.addStep(NoteSuccessReported)
+		r.addStep(RecordSuccessReported)
 	case !reported && r.CallPostponed && r.stepResults.AWSChanged && !r.Memory.SuccessPending:
-		r.addStep(NoteSuccessPending)
+		r.addStep(RecordSuccessPending)
 	}
 }
 

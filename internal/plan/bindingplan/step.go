@@ -93,41 +93,41 @@ type SetStatus struct {
 // WriteEvents writes Kubernetes events about the findings of a run.
 type WriteEvents struct{ Patches []cluster.Patch }
 
-// Note is an action that only changes the Memory of the binding.
-type Note int
+// MemoryUpdate is an action that only changes the Memory of the binding.
+type MemoryUpdate int
 
 // The notes that a run can make in the Memory of its binding.
 const (
-	NoteBindingRead      Note = iota // the binding was read
-	NoteBackendFound                 // the backend exists
-	NoteBackendMissing               // the backend or the binding does not exist
-	NoteDeletedInUse                 // the binding is deleted while its target group is in use
-	NoteResourcesRemoved             // all targets and rules of the deleted binding were removed
-	NoteForgotten                    // the binding does not exist any more, and all of its resources are removed
-	NoteCompared                     // the binding was compared with AWS and is complete
-	NoteSuccessPending               // AWS was changed, and success will be reported when no call is postponed
-	NoteSuccessReported              // success was reported
-	NoteRemovalNotNeeded             // MakeRemoval is not needed
+	RecordBindingRead      MemoryUpdate = iota // the binding was read
+	RecordBackendFound                         // the backend exists
+	RecordBackendMissing                       // the backend or the binding does not exist
+	RecordDeletedInUse                         // the binding is deleted while its target group is in use
+	RecordResourcesRemoved                     // all targets and rules of the deleted binding were removed
+	ForgetBinding                              // the binding does not exist any more, and all of its resources are removed
+	RecordComparison                           // the binding was compared with AWS and is complete
+	RecordSuccessPending                       // AWS was changed, and success will be reported when no call is postponed
+	RecordSuccessReported                      // success was reported
+	RecordRemovalNotNeeded                     // MakeRemoval is not needed
 )
 
-// NoteRegistered adds targets to Memory.RegisteredTargets.
-type NoteRegistered struct{ Targets []*observed.Target }
+// RecordRegistered adds targets to Memory.RegisteredTargets.
+type RecordRegistered struct{ Targets []*observed.Target }
 
-// RetainRefusals removes the recorded refusals of all endpoints except those of KeptEndpoints.
-type RetainRefusals struct{ KeptEndpoints []targets.Endpoint }
+// RetainRefusals removes the recorded refusals of all endpoints except those of RetainedEndpoints.
+type RetainRefusals struct{ RetainedEndpoints []targets.Endpoint }
 
-func (Register) action()        {}
-func (RetainRefusals) action()  {}
-func (Deregister) action()      {}
-func (SyncRules) action()       {}
-func (AddFinalizer) action()    {}
-func (CompleteSpec) action()    {}
-func (RemoveFinalizer) action() {}
-func (SetCheckpoint) action()   {}
-func (SetRecord) action()       {}
-func (DropRecord) action()      {}
-func (SetGate) action()         {}
-func (SetStatus) action()       {}
-func (WriteEvents) action()     {}
-func (Note) action()            {}
-func (NoteRegistered) action()  {}
+func (Register) action()         {}
+func (RetainRefusals) action()   {}
+func (Deregister) action()       {}
+func (SyncRules) action()        {}
+func (AddFinalizer) action()     {}
+func (CompleteSpec) action()     {}
+func (RemoveFinalizer) action()  {}
+func (SetCheckpoint) action()    {}
+func (SetRecord) action()        {}
+func (DropRecord) action()       {}
+func (SetGate) action()          {}
+func (SetStatus) action()        {}
+func (WriteEvents) action()      {}
+func (MemoryUpdate) action()     {}
+func (RecordRegistered) action() {}

@@ -48,7 +48,7 @@ func (i PlanItem) String() string {
 }
 
 // Items returns the changes that a step makes in AWS or Kubernetes. It returns none for steps that are not printed, such as
-// a Note.
+// a MemoryUpdate.
 func (s Step) Items(f *Facts) []PlanItem {
 	group := ""
 	if f.CompletedBinding != nil {

@@ -187,7 +187,7 @@ func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates
 			out.BlockedMembers = append(out.BlockedMembers, c.member)
 		}
 	}
-	return !slices.Contains(cc.certificatesToKeep(t.listener, t.live, out, asked), arn)
+	return !slices.Contains(cc.certificatesToRetain(t.listener, t.live, out, asked), arn)
 }
 
 // coversAny reports whether a certificate covers at least one of the hosts; false if its domains are not known.

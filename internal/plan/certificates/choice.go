@@ -126,7 +126,7 @@ func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.C
 		choices = slices.DeleteFunc(choices, func(c []string) bool { return len(c) == 0 })
 		all = slices.DeleteFunc(all, without)
 	}
-	if kept := cc.certificatesToKeep(l, live, out, all); len(kept) > 0 {
+	if kept := cc.certificatesToRetain(l, live, out, all); len(kept) > 0 {
 		if slices.Contains(kept, live.Certificate) {
 			out.Default = live.Certificate
 		}
@@ -196,10 +196,10 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 	return first
 }
 
-// certificatesToKeep returns the attached certificates that no member requests, but that cover hosts of held members. The
+// certificatesToRetain returns the attached certificates that no member requests, but that cover hosts of held members. The
 // default certificate comes first. A certificate with unknown domains is retained if held members have hosts that no other
 // certificate covers. asked has the certificates that members request.
-func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
+func (cc *Chooser) certificatesToRetain(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
 	if live == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 // certificate that was last imported for this Secret is used.
 func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	live := m.importedCertificates(w)
-	use := func(c observed.OwnCertificate) { m.managedARNs[w.ID], m.keptARNs[c.ARN] = c.ARN, true }
+	use := func(c observed.OwnCertificate) { m.managedARNs[w.ID], m.retainedARNs[c.ARN] = c.ARN, true }
 	content := w.Import.Content
 	same := -1
 	if content != nil {
@@ -175,7 +175,7 @@ func (m *Managed) hasImportCapacity(w model.ManagedCertificate) bool {
 		others = append(others, float64(n))
 	}
 	foreign := counted.AccountTotal + planned - shared
-	return model.MayTakeOneMore(float64(maxImportedCertificates(m.Opt)-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCounts[namespace]), others)
+	return model.MayUseOneMore(float64(maxImportedCertificates(m.Opt)-foreign), float64(shared), float64(counted.ByNamespace[namespace]+m.importCounts[namespace]), others)
 }
 
 // maxImportedCertificates returns how many imported certificates the account may have.

@@ -23,7 +23,7 @@ type Managed struct {
 	// importingIDs are the ids of the certificates that this plan imports. The creation of a listener waits for them, so that
 	// its default certificate is the first certificate that a member requests.
 	importingIDs   map[string]bool
-	keptARNs       map[string]bool // ARNs of certificates that must not be deleted
+	retainedARNs   map[string]bool // ARNs of certificates that must not be deleted
 	importCounts   map[string]int  // numbers of certificates that this plan imports, by namespace of the Secret; they count in the import quota
 	plannedSteps   []plan.Step     // steps that Resolve has planned
 	plannedRecords map[string]bool // names of DNS records that the plan creates or deletes
@@ -43,7 +43,7 @@ func (m *Managed) Resolve() {
 	if !m.requestManagedFacts() {
 		return
 	}
-	m.managedARNs, m.keptARNs, m.importingIDs = map[string]string{}, map[string]bool{}, map[string]bool{}
+	m.managedARNs, m.retainedARNs, m.importingIDs = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, w := range m.limitImports(m.Want.Certificates) {
 		if w.Import != nil {
 			m.resolveImport(w)
@@ -92,12 +92,12 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 	}
 	if fit != nil && fit.Status == observed.CertificateIssued {
 		m.managedARNs[w.ID] = fit.ARN
-		m.keptARNs[fit.ARN] = true
+		m.retainedARNs[fit.ARN] = true
 		return
 	}
 	if other != nil {
 		m.managedARNs[w.ID] = other.ARN
-		m.keptARNs[other.ARN] = true
+		m.retainedARNs[other.ARN] = true
 	}
 	a := plan.Address{Kind: plan.Certificate, ID: w.ID}
 	again := durations.FirstBackOff
@@ -114,10 +114,10 @@ func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 			Why:     "from " + w.Of.String(), After: m.ClaimStepsOf(w.Member), RequestedBy: []finding.Ref{w.Member},
 		})
 	case fit.Status == observed.CertificatePendingValidation:
-		m.keptARNs[fit.ARN] = true
+		m.retainedARNs[fit.ARN] = true
 		again = m.planValidationRecords(w, *fit)
 	default:
-		m.keptARNs[fit.ARN] = true
+		m.retainedARNs[fit.ARN] = true
 		again = durations.MissingWait
 		m.Findings.Add(finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,

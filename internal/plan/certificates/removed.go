@@ -42,7 +42,7 @@ func (m *Managed) RemoveUnused(listeners []resolved.Listener, after []plan.StepI
 	}
 	var free []observed.OwnCertificate // certificates that can be deleted now
 	for _, c := range m.Have.Facts.OwnCertificates {
-		if used[c.ARN] || m.keptARNs[c.ARN] {
+		if used[c.ARN] || m.retainedARNs[c.ARN] {
 			continue
 		}
 		s := m.deletionStep(c, after)

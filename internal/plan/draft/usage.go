@@ -22,8 +22,8 @@ func NewUsage() *Usage {
 	return &Usage{KeptTargetGroups: map[string]bool{}, FreeingSteps: map[string][]plan.StepID{}, RuleOwners: map[string][]finding.Ref{}}
 }
 
-// KeepTargetGroups records that the target groups to which observed actions forward must not be deleted.
-func (u *Usage) KeepTargetGroups(actions []model.Action) {
+// RetainTargetGroups records that the target groups to which observed actions forward must not be deleted.
+func (u *Usage) RetainTargetGroups(actions []model.Action) {
 	for _, g := range model.ForwardedTargetGroups(actions) {
 		if g.Group.ARN != "" {
 			u.KeptTargetGroups[g.Group.ARN] = true
@@ -31,12 +31,12 @@ func (u *Usage) KeepTargetGroups(actions []model.Action) {
 	}
 }
 
-// KeepTargetGroupsOfListener records that the target groups to which an observed listener and its rules forward must not be
+// RetainTargetGroupsOfListener records that the target groups to which an observed listener and its rules forward must not be
 // deleted.
-func (u *Usage) KeepTargetGroupsOfListener(l *observed.Listener) {
-	u.KeepTargetGroups(l.Default)
+func (u *Usage) RetainTargetGroupsOfListener(l *observed.Listener) {
+	u.RetainTargetGroups(l.Default)
 	for _, r := range l.Rules {
-		u.KeepTargetGroups(r.Actions)
+		u.RetainTargetGroups(r.Actions)
 	}
 }
 

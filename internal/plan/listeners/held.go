@@ -66,7 +66,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	keep := func(rules map[string][]*observed.Rule, key func(p *resolved.Rule) string) {
 		for i := range l.Rules {
 			p := &l.Rules[i]
-			if !p.IsHeld() || p.KeptRule != nil {
+			if !p.IsHeld() || p.RetainedRule != nil {
 				continue
 			}
 			of := rules[key(p)]
@@ -74,7 +74,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 				r := of[at]
 				taken[r.ARN] = true
 				rules[key(p)] = slices.Delete(of, at, at+1)
-				p.KeepLiveRule(r)
+				p.RetainLiveRule(r)
 			}
 		}
 	}
@@ -86,12 +86,12 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 		keep(byKey(lr.conditionKeys.KeyOf, isPlaceholder), func(p *resolved.Rule) string { return equal.ConditionsKey(p.PlaceholderConditions()) })
 	}
 	for i := range l.Rules {
-		if p := &l.Rules[i]; p.IsHeld() && p.KeptRule == nil {
+		if p := &l.Rules[i]; p.IsHeld() && p.RetainedRule == nil {
 			p.UsePlaceholder()
 		}
 	}
 	l.Rules = slices.DeleteFunc(l.Rules, func(p resolved.Rule) bool {
-		absent := p.KeptRule == nil && p.Desired.Held.Has(model.HeldRefused)
+		absent := p.RetainedRule == nil && p.Desired.Held.Has(model.HeldRefused)
 		if absent {
 			l.OmittedRules = append(l.OmittedRules, p)
 		}

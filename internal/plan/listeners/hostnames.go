@@ -78,13 +78,13 @@ func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 	answered := AnsweredHostnames{}
 	var out []resolved.Rule
 	for _, p := range l.Rules {
-		if p.KeptRule != nil {
-			for _, h := range lr.foreignHostnames[p.KeptRule.ARN] {
+		if p.RetainedRule != nil {
+			for _, h := range lr.foreignHostnames[p.RetainedRule.ARN] {
 				if answered.Has(h) {
 					continue
 				}
 				r, f := NotFoundRule(h)
-				r.Tags = owners.UserTags(p.KeptRule.Tags)
+				r.Tags = owners.UserTags(p.RetainedRule.Tags)
 				lr.Findings.Add(f)
 				out = append(out, resolved.Rule{Desired: r, DesiredActions: r.Actions})
 				answered.Add(r.Conditions)

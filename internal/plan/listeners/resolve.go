@@ -126,10 +126,10 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	lr.retention.RetainRules(l, taken)
 	lr.refuseHostnames(l)
 	lr.reportUnreachableRules(l)
-	lr.KeepTargetGroups(l.DefaultActions)
+	lr.RetainTargetGroups(l.DefaultActions)
 	for _, r := range l.Rules {
 		if r.IsHeld() {
-			lr.KeepTargetGroups(r.Desired.Actions)
+			lr.RetainTargetGroups(r.Desired.Actions)
 		}
 	}
 }

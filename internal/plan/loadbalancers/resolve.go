@@ -38,13 +38,13 @@ func (r *resolver) resolveSubnets() {
 		live = r.lb.Live.Subnets
 	}
 	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && r.lb.Live != nil {
-		r.keepSubnets(live)
+		r.retainSubnets(live)
 		return
 	}
 	of := r.subnetsOrigin(w)
 	q := w.SubnetQuestion()
 	if f := r.ReadFault(q); f != nil {
-		r.keepSubnets(live)
+		r.retainSubnets(live)
 		r.reportUnavailableSetting(*f, "subnets", of)
 		return
 	}
@@ -55,13 +55,13 @@ func (r *resolver) resolveSubnets() {
 	}, r.Have.Facts.Subnets[q.Key()])
 	r.lb.Subnets, r.lb.SubnetChoices.Refusals = chosen.IDs, chosen.Refusals
 	if fault != nil {
-		r.keepSubnets(live)
+		r.retainSubnets(live)
 		r.reportUnsuitableSetting(*fault, "subnets")
 	}
 }
 
-func (r *resolver) keepSubnets(live []string) {
-	r.lb.Subnets, r.lb.SubnetChoices.AreKept = live, len(live) > 0
+func (r *resolver) retainSubnets(live []string) {
+	r.lb.Subnets, r.lb.SubnetChoices.AreRetained = live, len(live) > 0
 }
 
 // subnetsOrigin returns the origin of the choice of subnets: the object that names the subnets, or else the object that
@@ -133,7 +133,7 @@ func (r *resolver) resolveSecurityGroups() {
 		r.lb.SecurityGroups = r.sharedSecurityGroups
 	case model.SecurityGroupsManaged:
 		if f := r.ReadFault(model.AskSecurityGroups{}); f != nil {
-			r.keepUnavailableSecurityGroups(*f, finding.Origin{})
+			r.retainUnavailableSecurityGroups(*f, finding.Origin{})
 			return
 		}
 		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.SecurityGroupRef{Address: plan.ManagedSecurityGroupAddress})
@@ -146,7 +146,7 @@ func (r *resolver) resolveSecurityGroups() {
 			f = r.ReadFault(model.AskSecurityGroups{})
 		}
 		if f != nil {
-			r.keepUnavailableSecurityGroups(*f, c.Of)
+			r.retainUnavailableSecurityGroups(*f, c.Of)
 			return
 		}
 		answer, ok := r.Have.Facts.SecurityGroups[ask.Key()]
@@ -160,7 +160,7 @@ func (r *resolver) resolveSecurityGroups() {
 				Message: fmt.Sprintf("no security group in the VPC has the ID or Name tag %s", strings.Join(missing, ", ")),
 				Fix:     "correct the ID or name, or create the security group", Blocks: finding.BlocksStack,
 			}, "security groups")
-			r.keepSecurityGroups()
+			r.retainSecurityGroups()
 			return
 		}
 		ids := slices.Clone(answer.ByID)
@@ -176,18 +176,18 @@ func (r *resolver) resolveSecurityGroups() {
 	}
 }
 
-func (r *resolver) keepUnavailableSecurityGroups(f observed.Fault, of finding.Origin) {
+func (r *resolver) retainUnavailableSecurityGroups(f observed.Fault, of finding.Origin) {
 	part := "security groups and their rules"
 	if r.lb.IsFrontend() {
 		part = "security groups"
 	}
 	r.reportUnavailableSetting(f, part, of)
-	r.keepSecurityGroups()
+	r.retainSecurityGroups()
 }
 
-// keepSecurityGroups selects the security groups that an existing load balancer already has. It does nothing if the load
+// retainSecurityGroups selects the security groups that an existing load balancer already has. It does nothing if the load
 // balancer does not exist.
-func (r *resolver) keepSecurityGroups() {
+func (r *resolver) retainSecurityGroups() {
 	if r.lb.Live == nil {
 		return
 	}

@@ -153,7 +153,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 		if n := at - (len(l.Rules) - len(rest)); n > 0 {
 			rules, rest = append(rules, rest[:n]...), rest[n:]
 		}
-		rules = append(rules, resolved.Rule{KeptRule: r, Desired: model.Rule{
+		rules = append(rules, resolved.Rule{RetainedRule: r, Desired: model.Rule{
 			Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: x.Member, Held: model.HeldInvalid,
 			Tags: UserTags(r.Tags),
 		}})

@@ -21,7 +21,7 @@
 //
 // A Service that changes to another stack, because it starts or stops sharing a load balancer, is a member of both stacks
 // during the move. In the new stack (model.MoveIn) its status is not written until listeners and healthy targets exist
-// (plan.Plan.MembersWithKeptStatus). The old stack (model.MoveOut) retains its resources until the status of the Service has
-// shown the new load balancer for the duration of --replacement-deletion-delay. The managed fields of the Service contain
-// the time of this status.
+// (plan.Plan.MembersWithRetainedStatus). The old stack (model.MoveOut) retains its resources until the status of the Service
+// has shown the new load balancer for the duration of --replacement-deletion-delay. The managed fields of the Service
+// contain the time of this status.
 package planner

@@ -57,7 +57,7 @@ func (r *resolution) resolveHeldFrontendPorts() {
 	for _, l := range r.frontend.Live.Listeners {
 		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.mayForwardToALBListener(l) {
 			r.frontend.HeldPorts = append(r.frontend.HeldPorts, l.Port)
-			r.usage.KeepTargetGroups(l.Default)
+			r.usage.RetainTargetGroups(l.Default)
 		}
 	}
 }
@@ -107,13 +107,13 @@ func (r *resolution) retainListeners() {
 				kept.ForeignRules = append(kept.ForeignRules, *rule)
 				continue
 			}
-			r.usage.KeepTargetGroups(rule.Actions)
+			r.usage.RetainTargetGroups(rule.Actions)
 		}
 		kept.HasForeignDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
 			return x.All && x.IsHeldOn(l.Port) && plan.AreTargetGroupsOwnedBy(r.groups.TargetGroupIDs(l.Default), x.Member)
 		})
 		if !kept.HasForeignDefault {
-			r.usage.KeepTargetGroups(l.Default)
+			r.usage.RetainTargetGroups(l.Default)
 		}
 		r.lb.Listeners = append(r.lb.Listeners, kept)
 		r.Plan.Ports = append(r.Plan.Ports, l.Port)
@@ -121,7 +121,7 @@ func (r *resolution) retainListeners() {
 	}
 	for _, l := range r.lb.Listeners {
 		if !l.Planned && l.Live != nil && hasListener(r.Want.LoadBalancer, l.Desired.Port) {
-			r.usage.KeepTargetGroupsOfListener(l.Live)
+			r.usage.RetainTargetGroupsOfListener(l.Live)
 		}
 	}
 }

@@ -19,10 +19,10 @@ func (r *resolution) matchLiveResources() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]
 		switch {
-		case r.mayBeKept(&r.frontend, lb):
-			r.frontend.Live = r.chooseKept(r.frontend.Live, lb)
-		case r.mayBeKept(&r.lb, lb):
-			r.lb.Live = r.chooseKept(r.lb.Live, lb)
+		case r.mayBeRetained(&r.frontend, lb):
+			r.frontend.Live = r.chooseRetained(r.frontend.Live, lb)
+		case r.mayBeRetained(&r.lb, lb):
+			r.lb.Live = r.chooseRetained(r.lb.Live, lb)
 		default:
 			r.surplusLoadBalancers = append(r.surplusLoadBalancers, *lb)
 		}
@@ -69,9 +69,9 @@ func (r *resolution) recordKnownIDs() {
 	}
 }
 
-// mayBeKept reports whether the load balancer live may be kept for the desired load balancer, because it has the desired
+// mayBeRetained reports whether the load balancer live may be kept for the desired load balancer, because it has the desired
 // type and scheme, which AWS cannot change, or because it is held.
-func (r *resolution) mayBeKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
+func (r *resolution) mayBeRetained(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
 	held := r.Want.Held.AllResources
 	if lb.IsFrontend() {
 		held = held || lb.Desired != nil && r.Want.Held.Frontend
@@ -82,10 +82,10 @@ func (r *resolution) mayBeKept(lb *resolved.LoadBalancer, live *observed.LoadBal
 		(held || lb.Desired != nil && live.Type == lb.Desired.Type.String() && live.Scheme == lb.Desired.Scheme)
 }
 
-// chooseKept chooses between two existing load balancers that could both be kept: the one with more listeners. Another
+// chooseRetained chooses between two existing load balancers that could both be kept: the one with more listeners. Another
 // controller must have created one of the two. The load balancer that is not chosen is reported. It is not changed and
 // keeps its target groups, because its users are not known.
-func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
+func (r *resolution) chooseRetained(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
 	}

@@ -129,7 +129,7 @@ func (r memberMoves) recordArrivals() {
 		if wait.For == "" {
 			continue
 		}
-		r.Plan.MembersWithKeptStatus = append(r.Plan.MembersWithKeptStatus, a.Member)
+		r.Plan.MembersWithRetainedStatus = append(r.Plan.MembersWithRetainedStatus, a.Member)
 		if !a.Partial {
 			r.RetryWithin(cmp.Or(wait.RetryAfter, durations.FirstPoll))
 		}

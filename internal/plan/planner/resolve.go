@@ -127,7 +127,7 @@ func newResolution(want model.Stack, have observed.Stack, opt plan.Options, memo
 // choices were added to it.
 func (r *resolution) decideOutcome(original model.Stack) {
 	switch {
-	case r.Want.Held.AllResources || r.mustKeepLoadBalancer():
+	case r.Want.Held.AllResources || r.mustRetainLoadBalancer():
 		r.outcome = outcomeUnchanged
 	case r.Want.IsEmpty() && r.retainMembers():
 		r.outcome = outcomeRetained
@@ -191,9 +191,9 @@ func (r *resolution) hasAnythingToServe() bool {
 	return made > 0 && held == 0
 }
 
-// mustKeepLoadBalancer reports whether existing resources are retained although they are not desired: because a member that
+// mustRetainLoadBalancer reports whether existing resources are retained although they are not desired: because a member that
 // is being deleted has deletion protection, or because no member requests the deletion.
-func (r *resolution) mustKeepLoadBalancer() bool {
+func (r *resolution) mustRetainLoadBalancer() bool {
 	if !r.Want.IsEmpty() {
 		return false
 	}
@@ -226,7 +226,7 @@ func (r *resolution) retainMembers() bool {
 	}
 	if r.frontend.Live != nil {
 		for _, l := range r.frontend.Live.Listeners {
-			r.usage.KeepTargetGroups(l.Default)
+			r.usage.RetainTargetGroups(l.Default)
 		}
 	}
 	return true

@@ -201,7 +201,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 			if lb.IsFrontend() {
 				frontendWait = wait
 			}
-			p.keepTargetGroupsOfPrevious(lb, old)
+			p.retainTargetGroupsOfPrevious(lb, old)
 			a := plan.Address{Kind: plan.LoadBalancer, ID: old.ARN}
 			p.Add(plan.Step{
 				ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: old.ARN},
@@ -230,9 +230,9 @@ func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBala
 	return plan.Wait{For: "clients to follow DNS to the new load balancer", RetryAfter: remaining}
 }
 
-// keepTargetGroupsOfPrevious records that the target groups of a previous load balancer must not be deleted. The rules of
+// retainTargetGroupsOfPrevious records that the target groups of a previous load balancer must not be deleted. The rules of
 // leaving members on the previous load balancer are deleted at once, and do not keep their target groups.
-func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *observed.LoadBalancer) {
+func (p *Planner) retainTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *observed.LoadBalancer) {
 	leaving := map[finding.Ref]bool{}
 	for _, m := range p.Want.Leaving {
 		leaving[m.Ref] = true
@@ -252,7 +252,7 @@ func (p *Planner) keepTargetGroupsOfPrevious(lb *resolved.LoadBalancer, old *obs
 			}
 			p.Listeners.RemoveForeignRules(&l)
 		}
-		p.KeepTargetGroupsOfListener(l.LiveWithoutForeignRules())
+		p.RetainTargetGroupsOfListener(l.LiveWithoutForeignRules())
 	}
 }
 

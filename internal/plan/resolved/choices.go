@@ -55,9 +55,9 @@ type LoadBalancerChoices struct {
 
 // SubnetChoices record the subnets that a load balancer gets, and how they were chosen.
 type SubnetChoices struct {
-	// AreKept is set if the load balancer keeps its current subnets, because the members request no other subnets, or
+	// AreRetained is set if the load balancer keeps its current subnets, because the members request no other subnets, or
 	// because other subnets cannot be used, which a finding reports.
-	AreKept bool
+	AreRetained bool
 	// ByReachability is set if no subnet has the role tag, so that subnets were chosen by their route tables.
 	ByReachability bool
 	Chosen         []string

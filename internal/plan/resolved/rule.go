@@ -17,9 +17,9 @@ func (p *Rule) ConditionsKey() string {
 	return p.key
 }
 
-// KeepLiveRule sets the conditions, transforms and actions of a held rule to those of an existing rule.
-func (p *Rule) KeepLiveRule(live *observed.Rule) {
-	p.KeptRule, p.key = live, ""
+// RetainLiveRule sets the conditions, transforms and actions of a held rule to those of an existing rule.
+func (p *Rule) RetainLiveRule(live *observed.Rule) {
+	p.RetainedRule, p.key = live, ""
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
@@ -49,8 +49,8 @@ type Rule struct {
 	key string
 	// DesiredActions are the actions in the desired state. Desired of a held rule has the existing actions.
 	DesiredActions []model.Action
-	// KeptRule is the existing rule that a held rule keeps; nil if there is none.
-	KeptRule *observed.Rule
+	// RetainedRule is the existing rule that a held rule keeps; nil if there is none.
+	RetainedRule *observed.Rule
 	// HasLiveRule is set if an existing rule is kept or changed for this rule. ReplacedRule is the existing rule that this
 	// rule replaces because the quota does not permit both. The two fields are set only if AWS has refused rules because of
 	// a quota, or if several namespaces have rules.
@@ -61,13 +61,13 @@ type Rule struct {
 // IsHeld reports whether the rule is held, for any reason.
 func (p *Rule) IsHeld() bool { return p.Desired.Held != 0 }
 
-// KeptOrReplaced returns the existing rule that is kept for this rule, or else the existing rule that this rule replaces;
+// RetainedOrReplaced returns the existing rule that is kept for this rule, or else the existing rule that this rule replaces;
 // nil if there is neither.
-func (p *Rule) KeptOrReplaced() *observed.Rule {
-	if p.KeptRule == nil && p.ReplacedRule != nil {
+func (p *Rule) RetainedOrReplaced() *observed.Rule {
+	if p.RetainedRule == nil && p.ReplacedRule != nil {
 		return p.ReplacedRule.Rule
 	}
-	return p.KeptRule
+	return p.RetainedRule
 }
 
 // ChangesInOneStep reports whether the rule has to be changed in place, because the quota does not permit the existing and

@@ -23,9 +23,9 @@ func (lb *LoadBalancer) SubnetMappings() []model.SubnetMapping {
 	for _, id := range lb.Subnets {
 		m := model.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.SourceNATPrefixes[id]}
 		if had := lb.liveMapping(id); had != nil {
-			m.PrivateIPv4 = keptAddress(m.PrivateIPv4, had.PrivateIPv4)
+			m.PrivateIPv4 = retainedAddress(m.PrivateIPv4, had.PrivateIPv4)
 			if had.IPv6 != "" {
-				m.IPv6 = keptAddress(m.IPv6, had.IPv6)
+				m.IPv6 = retainedAddress(m.IPv6, had.IPv6)
 			}
 		}
 		out = append(out, m)
@@ -60,9 +60,9 @@ func (lb *LoadBalancer) elasticAddresses() map[string]string {
 	return out
 }
 
-// keptAddress returns the current address in a retained subnet, because AWS cannot change it; empty if no address is
+// retainedAddress returns the current address in a retained subnet, because AWS cannot change it; empty if no address is
 // desired.
-func keptAddress(want, live string) string {
+func retainedAddress(want, live string) string {
 	if want == "" {
 		return ""
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// keepRulesUntilTakenOver decides which of the rules to be deleted are retained for now, because the rule or default action
+// retainRulesUntilTakenOver decides which of the rules to be deleted are retained for now, because the rule or default action
 // that will answer their requests waits for its targets. Each rule waits separately, at most until its own deadline, even if
 // other rules change in the meantime.
-func (ro *Rollout) keepRulesUntilTakenOver() {
+func (ro *Rollout) retainRulesUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
 	for i, d := range slices.Backward(ro.set.deleted) {

@@ -34,7 +34,7 @@ func (ro *Rollout) pairRules() *ruleSet {
 		if w.live != nil && w.rule.ReplacedRule != nil {
 			w.live, w.replaces = nil, w.live
 		}
-		if w.live == nil || w.rule.KeptRule != nil {
+		if w.live == nil || w.rule.RetainedRule != nil {
 			continue
 		}
 		if ro.isAsDesired(w, w.live) {
@@ -95,7 +95,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 	take := func(w *ruleChange, j int) { w.live, taken[j] = &live[j], true }
 	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
 	for i, w := range desired {
-		if kept := w.rule.KeptOrReplaced(); kept != nil {
+		if kept := w.rule.RetainedOrReplaced(); kept != nil {
 			if j, ok := arns[kept.ARN]; ok && !taken[j] {
 				take(w, j)
 			}
@@ -109,7 +109,7 @@ func (ro *Rollout) pairWithLive(desired []*ruleChange, live []observed.Rule) (ta
 	}
 	pass := func(keys []string, lists *liveRulesByKey, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i, w := range desired {
-			if w.rule.KeptOrReplaced() != nil || w.live != nil {
+			if w.rule.RetainedOrReplaced() != nil || w.live != nil {
 				continue
 			}
 			candidates := lists.unpairedRules(keys[i], taken)

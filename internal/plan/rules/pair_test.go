@@ -32,12 +32,12 @@ func simplePairs(ro *Rollout, desired []*ruleChange, live []observed.Rule) []str
 		}
 	}
 	alike := func(w *ruleChange, o *observed.Rule) bool {
-		return w.rule.KeptRule == nil && equal.SameConditions(w.rule.Desired.Conditions, o.Conditions)
+		return w.rule.RetainedRule == nil && equal.SameConditions(w.rule.Desired.Conditions, o.Conditions)
 	}
 	equal := func(w *ruleChange, o *observed.Rule) bool { return alike(w, o) && ro.isAsDesired(w, o) }
 	here := func(w *ruleChange, o *observed.Rule) bool { return w.priority == o.Priority }
 	pass(func(w *ruleChange, o *observed.Rule) bool {
-		return w.rule.KeptRule != nil && w.rule.KeptRule.ARN == o.ARN
+		return w.rule.RetainedRule != nil && w.rule.RetainedRule.ARN == o.ARN
 	})
 	pass(func(w *ruleChange, o *observed.Rule) bool { return here(w, o) && equal(w, o) })
 	pass(equal)
@@ -82,7 +82,7 @@ func TestPairingEqualsComparisonOfAllPairs(t *testing.T) {
 			p := &resolved.Rule{Desired: model.Rule{Conditions: conditions(), Actions: action()}}
 			if len(live) > 0 && r.IntN(8) == 0 {
 				p.Desired.Held = model.HeldInvalid
-				p.KeepLiveRule(&live[r.IntN(len(live))])
+				p.RetainLiveRule(&live[r.IntN(len(live))])
 			}
 			desired = append(desired, &ruleChange{rule: p, priority: int32(i + 1)})
 		}

@@ -149,8 +149,8 @@ func (rp *RuleQuota) replaceableRules(live *observed.Listener, desired *resolved
 	} else {
 		for j := range desired.Rules {
 			p := &desired.Rules[j]
-			if p.KeptRule != nil {
-				byARN[p.KeptRule.ARN] = p
+			if p.RetainedRule != nil {
+				byARN[p.RetainedRule.ARN] = p
 				continue
 			}
 			byKey[p.ConditionsKey()] = append(byKey[p.ConditionsKey()], p)

@@ -259,7 +259,7 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	ro.stageRules()
 	if l.Desired.OrderHeld != 0 {
 		ro.planWithoutReordering()
-		ro.keepRulesUntilTakenOver()
+		ro.retainRulesUntilTakenOver()
 		return ro
 	}
 	ro.modifyLast = ro.set.splitInterferingChanges()
@@ -269,7 +269,7 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 		live = l.Live.Rules
 	}
 	ro.set.choosePriorities(live)
-	ro.keepRulesUntilTakenOver()
+	ro.retainRulesUntilTakenOver()
 	ro.interim = ro.interimOrder()
 	return ro
 }

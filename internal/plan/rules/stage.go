@@ -49,7 +49,7 @@ func (ro *Rollout) stageRules() {
 		}
 		w.stagedWait = ro.shadowedWait(i)
 	}
-	ro.set.stageFollowers()
+	ro.set.stageLaterRules()
 }
 
 // creatableDefaultActions returns the existing default actions in the form in which a new rule can have them. AWS does not
@@ -106,9 +106,9 @@ func (ro *Rollout) delayShadowedChange(i int) {
 	}
 }
 
-// stageFollowers stages new rules that come after a staged rule of the same member and overlap with it. If they were not
+// stageLaterRules stages new rules that come after a staged rule of the same member and overlap with it. If they were not
 // staged, they would answer requests that both rules match.
-func (s *ruleSet) stageFollowers() {
+func (s *ruleSet) stageLaterRules() {
 	const rounds = 8 // maximum length of a chain of rules that are staged because of each other
 	below := s.indexesWhere(isStaged)
 	for round := 0; len(below) > 0; round++ {

@@ -110,9 +110,9 @@ func (at *ALBTargetPlanner) DeregisterFromAllTargetGroups(lb string, after []pla
 	return out
 }
 
-// canKeepALBTargetGroup reports whether an existing target group of type alb can be kept for the desired target group: the
+// canRetainALBTargetGroup reports whether an existing target group of type alb can be kept for the desired target group: the
 // existing target group or its target has the desired port, or its targets are not known.
-func (at *ALBTargetPlanner) canKeepALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+func (at *ALBTargetPlanner) canRetainALBTargetGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true
 	}

@@ -28,7 +28,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 		return nil // the binding is created when its networking rules are known
 	}
 	put.Binding.Networking = rules
-	put.KeepNetworking = gp.Want.Held.SecurityGroups || !known
+	put.RetainNetworking = gp.Want.Held.SecurityGroups || !known
 	verb, why := plan.Create, "targets have to be registered"
 	if live == nil {
 		put.Binding.Name = gp.bindingName(w)
@@ -118,7 +118,7 @@ func (gp *Planner) isBindingAsDesired(w plan.PutBinding, h observed.Binding) boo
 		w.Binding.MultiCluster != h.Service.MultiCluster || !equal.SameSelector(w.Binding.NodeSelector, h.Service.NodeSelector) {
 		return false
 	}
-	if w.KeepNetworking {
+	if w.RetainNetworking {
 		return true
 	}
 	return w.Binding.Managed == h.HasNetworking && gp.areRulesEqual(w.Binding.Networking, h.Networking)

@@ -47,7 +47,7 @@ func (gp *Planner) MatchTargetGroups() {
 		for _, w := range gp.Want.TargetGroups {
 			for _, h := range candidates(w) {
 				_, taken := gp.LiveTargetGroups[h.ARN]
-				if gp.LiveTargetGroupARNs[w.ID] == "" && !taken && fits(w, h) && gp.canBeKeptFor(w, h) && gp.ALBTargets.canKeepALBTargetGroup(w, h) {
+				if gp.LiveTargetGroupARNs[w.ID] == "" && !taken && fits(w, h) && gp.canBecome(w, h) && gp.ALBTargets.canRetainALBTargetGroup(w, h) {
 					gp.LiveTargetGroupARNs[w.ID] = h.ARN
 					gp.LiveTargetGroups[h.ARN] = h
 					gp.KnownIDs[plan.TargetGroupAddress(w.ID)] = h.ARN
@@ -70,8 +70,8 @@ func (gp *Planner) MatchTargetGroups() {
 	})
 }
 
-// canBeKeptFor reports whether an existing target group can be changed to the desired state, so that it is not replaced.
-func (gp *Planner) canBeKeptFor(w model.TargetGroup, h observed.TargetGroup) bool {
+// canBecome reports whether an existing target group can be changed to the desired state, so that it is not replaced.
+func (gp *Planner) canBecome(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanChangeInPlace(w, h) && (!gp.Opt.ReplaceForHealthChecks || hasDesiredImmutableHealthCheck(w, h))
 }
 

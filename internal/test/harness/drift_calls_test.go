@@ -59,7 +59,7 @@ func TestOwnChangesAreNoDrift(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newSettledShop(t, Options{Drift: true, Workers: 3, Checkpoints: true})
 		// Some responses are ten seconds old, because AWS is eventually consistent.
-		r.Emulator.Faults().KeepHistory(time.Minute)
+		r.Emulator.Faults().RetainHistory(time.Minute)
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTargetHealth", Action: fault.Action{Stale: 10 * time.Second}})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTags", Action: fault.Action{Stale: 10 * time.Second}})
 		paths := []string{"/=web", "/api=api", "/v2=api", "/v3=web", "/v4=api"}

@@ -19,7 +19,7 @@ func TestResourcesOfJustEndedProcessAreDeleted(t *testing.T) {
 		r := newShop(t)
 		before := r.State()
 		faults := r.Emulator.Faults()
-		faults.KeepHistory(time.Minute)
+		faults.RetainHistory(time.Minute)
 		time.Sleep(time.Minute)
 		r.Apply(shop, readyPods("web", podAddresses[0]), webIngress("", "/=web"))
 		r.Settle(time.Second)

@@ -21,7 +21,7 @@ func TestTargetsFollowPodsWithPropagationDelay(t *testing.T) {
 		r.Apply(fullIngress(r, "/=web"), readyPods("web", podAddresses[:2]...))
 		r.advanceTime(10 * time.Minute)
 		arn := targetGroupsForHost(80, "shop.example.com")(r)[0]
-		r.Emulator.Faults().KeepHistory(time.Minute)
+		r.Emulator.Faults().RetainHistory(time.Minute)
 		var now atomic.Bool // whether the test reads targets, without delay
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			if c.Operation == "DescribeTargetHealth" && !now.Load() {

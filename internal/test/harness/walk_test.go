@@ -333,7 +333,7 @@ func checkWalk(t *testing.T, seed uint64) {
 		before = r.State()
 		broken := true
 		if seed%4 >= 2 {
-			r.Emulator.Faults().KeepHistory(time.Minute)
+			r.Emulator.Faults().RetainHistory(time.Minute)
 		}
 		r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 			if !broken {

@@ -453,7 +453,7 @@ func (s *simulation) applyBinding(do plan.PutBinding) {
 		h.Networking = append(h.Networking, rule)
 	}
 	if do.Existing != nil {
-		if i := slices.IndexFunc(s.have.Bindings, func(o observed.Binding) bool { return o.ARN == h.ARN }); i >= 0 && do.KeepNetworking {
+		if i := slices.IndexFunc(s.have.Bindings, func(o observed.Binding) bool { return o.ARN == h.ARN }); i >= 0 && do.RetainNetworking {
 			h.HasNetworking, h.Networking = s.have.Bindings[i].HasNetworking, s.have.Bindings[i].Networking
 		}
 		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(o observed.Binding) bool {

@@ -165,7 +165,7 @@ func (t listenerBuilder) endpointPorts(e aga.Endpoint, id string) (out portsByPr
 
 // loadBalancerPorts returns the listener ports of the load balancer with the ARN id, or the reason why they are unknown.
 func (t listenerBuilder) loadBalancerPorts(id string) (out portsByProtocol, why string) {
-	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
+	lb := t.requestLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
 	if lb == nil || lb.Ports == nil {
 		return nil, fmt.Sprintf("%q is not a load balancer in the region and account of the cluster", finding.TruncateValue(id))
 	}

@@ -84,11 +84,11 @@ func (t endpointBuilder) resolveEndpoint(g *model.EndpointGroup, e aga.Endpoint,
 // readGrantsFix is the advice to users if the controller cannot read ReferenceGrants.
 const readGrantsFix = "remove --watch-namespace, or install the CustomResourceDefinition of ReferenceGrants"
 
-// retainEndpointsOf keeps the endpoints in AWS that may belong to an object that cannot be read: load balancers that serve the
-// object, and permitted load balancers that the cluster does not manage.
+// retainEndpointsOf keeps the endpoints in AWS that may belong to an object that cannot be read: load balancers that serve
+// the object, and permitted load balancers that the cluster does not manage.
 func (t endpointBuilder) retainEndpointsOf(g *model.EndpointGroup, ref finding.Ref) {
 	for _, id := range t.liveEndpoints() {
-		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
+		lb := t.requestLoadBalancer(model.AskLoadBalancers{ARN: id})
 		if lb != nil && (servesObject(*lb, ref) || !lb.Cluster && rightsChecker(t).admitsUnmanaged(id)) {
 			g.RetainedEndpoints = append(g.RetainedEndpoints, id)
 		}
@@ -124,8 +124,8 @@ func statusHostname(obj cluster.Object) string {
 	return ""
 }
 
-// servingEndpoints returns an endpoint for each load balancer in stacks that serves obj, with the settings of x. A
-// load balancer serves obj if its tags, or the tags of a target group to which it forwards, name obj, or if obj is an accepted
+// servingEndpoints returns an endpoint for each load balancer in stacks that serves obj, with the settings of x. A load
+// balancer serves obj if its tags, or the tags of a target group to which it forwards, name obj, or if obj is an accepted
 // member of its stack. The status and the finalizers of obj do not prove this, because users can write them.
 func (t endpointBuilder) servingEndpoints(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
@@ -225,7 +225,7 @@ func (t endpointBuilder) retainPendingEndpoints(g *model.EndpointGroup, obj clus
 	ref := cluster.RefOf(obj)
 	adopter := model.StackID{}
 	for _, id := range t.liveEndpoints() {
-		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
+		lb := t.requestLoadBalancer(model.AskLoadBalancers{ARN: id})
 		if lb == nil || !lb.Cluster {
 			continue
 		}
@@ -272,7 +272,7 @@ func (t endpointBuilder) endpointByHostname(obj cluster.Object, x model.Endpoint
 		return nil
 	}
 	q := model.AskLoadBalancers{DNSName: shown}
-	lb := t.askLoadBalancer(q)
+	lb := t.requestLoadBalancer(q)
 	switch {
 	case t.live == nil:
 		x.ID = q.Key()
@@ -311,7 +311,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 	}
 	switch {
 	case of.isLoadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
-		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.asksForPorts})
+		lb := t.requestLoadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.asksForPorts})
 		own := lb != nil && lb.Cluster
 		switch {
 		case own && rights.grantsUnknown(lb.Stack.Namespace) && !rights.mayUseLoadBalancer(*lb):
@@ -330,7 +330,7 @@ func (t endpointBuilder) endpointByID(g *model.EndpointGroup, id string, x model
 		t.accelerator.LoadBalancerMissing = true
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.TruncateValue(id)), "correct the endpointID")
 		return nil
-	case !rights.admitsUnmanaged(id), (of.isInstance && rights.isNode(id) || of.isAddress && t.askLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights.isListedEndpointID(id):
+	case !rights.admitsUnmanaged(id), (of.isInstance && rights.isNode(id) || of.isAddress && t.requestLoadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights.isListedEndpointID(id):
 		return notPermitted()
 	case of.isAddress, of.isInstance:
 		x.ClientIP = nil // AWS always reports false for addresses, and instances always see the address of the client
@@ -369,9 +369,9 @@ func (t endpointBuilder) withLoadBalancer(x model.Endpoint, lb observed.Endpoint
 	return x
 }
 
-// appendUsable appends x, with the properties of its load balancer, to the endpoints. It reports why x is not appended: AWS could
-// not create the load balancer, or the address type of the accelerator does not allow it. An existing endpoint stays if its load
-// balancer fails.
+// appendUsable appends x, with the properties of its load balancer, to the endpoints. It reports why x is not appended: AWS
+// could not create the load balancer, or the address type of the accelerator does not allow it. An existing endpoint stays
+// if its load balancer fails.
 func (t endpointBuilder) appendUsable(to []model.Endpoint, x model.Endpoint, lb observed.EndpointLoadBalancer) []model.Endpoint {
 	if lb.State == observed.LoadBalancerFailed && !slices.Contains(t.liveEndpoints(), lb.ARN) {
 		t.ask(model.AskState{ARN: lb.ARN})
@@ -398,7 +398,7 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 	if lb.Ports == nil && lb.Type == model.Network.String() && len(lb.SecurityGroups) > 0 && !internal && *x.ClientIP {
 		// The inventory lacks the listeners of load balancers that the cluster does not manage, and of load balancers that
 		// the controller has not compared since it started.
-		read := t.askLoadBalancer(model.AskLoadBalancers{ARN: lb.ARN, Ports: true})
+		read := t.requestLoadBalancer(model.AskLoadBalancers{ARN: lb.ARN, Ports: true})
 		if read == nil {
 			return nil
 		}
@@ -425,9 +425,9 @@ func (t endpointBuilder) clientIPPreservation(x model.Endpoint, lb observed.Endp
 	return x.ClientIP
 }
 
-// askLoadBalancer adds question q and returns the load balancer in its answer. It returns nil if there is no answer yet,
+// requestLoadBalancer adds question q and returns the load balancer in its answer. It returns nil if there is no answer yet,
 // or if the answer does not have exactly one load balancer.
-func (t *translation) askLoadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
+func (t *translation) requestLoadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
 	t.ask(q)
 	if t.live == nil {
 		return nil

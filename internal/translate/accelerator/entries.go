@@ -44,7 +44,7 @@ func (t endpointBuilder) permittingGrantOfARN(made []model.Endpoint) finding.Ref
 	if t.live == nil || len(made) != 1 || !parseEndpointID(made[0].ID).isLoadBalancer || parseEndpointID(made[0].ID).region != t.region() {
 		return finding.Ref{}
 	}
-	lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.asksForPorts})
+	lb := t.requestLoadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.asksForPorts})
 	if lb == nil || !lb.Cluster {
 		return finding.Ref{}
 	}

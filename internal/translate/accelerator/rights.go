@@ -247,7 +247,7 @@ func (t rightsChecker) setRevoked() {
 		if wanted[id] || !of.isLoadBalancer || of.region != t.region() || t.live.Facts.Account != "" && of.account != t.live.Facts.Account {
 			continue
 		}
-		lb := t.askLoadBalancer(model.AskLoadBalancers{ARN: id})
+		lb := t.requestLoadBalancer(model.AskLoadBalancers{ARN: id})
 		switch {
 		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
 		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):

@@ -36,7 +36,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.PrefixLists) }
 	cidrs := b.mergeClients(p, b.settingName("inbound-cidrs"), ranges, prefixLists, func() members.LiveValue[[]string] { return b.liveCIDRs(p, ipv6) })
 	lists := b.mergeClients(p, b.settingName("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
-	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.KeepsLive && !lists.KeepsLive {
+	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.RetainsObserved && !lists.RetainsObserved {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return ranges(m).Check() == nil }) {
 			// All settings are invalid, so the existing rules are held: this is better than to admit all clients.
 			return nil
@@ -44,7 +44,7 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 		return portIngressRules(p, allClientRanges(), nil, ipv6)
 	}
 	out := portIngressRules(p, members.SortedUnique(cidrs.Value), members.SortedUnique(lists.Value), ipv6)
-	if len(out) == 0 && managed && cidrs.Set && !cidrs.KeepsLive {
+	if len(out) == 0 && managed && cidrs.Set && !cidrs.RetainsObserved {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldForObject(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,

@@ -59,7 +59,7 @@ func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
 	}, subnetSetting.equals, func() members.LiveValue[subnetSetting] {
 		return b.observedSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
-	if !chosen.Set || chosen.KeepsLive {
+	if !chosen.Set || chosen.RetainsObserved {
 		return model.SubnetsDiscovered{} // an existing load balancer then keeps its subnets
 	}
 	return chosen.Value.subnetChoice(chosen.Origin)

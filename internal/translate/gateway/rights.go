@@ -159,16 +159,16 @@ func (r *rightsChecker) mayServe(port int32, actions []model.Action, host string
 	if len(r.ownersOf(actions)) == 0 && plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
 	}
-	return r.mayAnyOwnerServe(port, actions, r.ownersOrClaimants(actions, host), host)
+	return r.mayAnyOwnerServe(port, actions, r.ownersOrPossibleOwners(actions, host), host)
 }
 
-// ownersOrClaimants returns the routes that own the target groups of a rule. For a rule without target groups, it returns
-// the routes that may claim its hostname.
-func (r *rightsChecker) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
+// ownersOrPossibleOwners returns the routes that own the target groups of a rule. For a rule without target groups, it
+// returns the routes that may claim its hostname.
+func (r *rightsChecker) ownersOrPossibleOwners(actions []model.Action, host string) []finding.Ref {
 	if owners := r.ownersOf(actions); len(owners) > 0 {
 		return owners
 	}
-	return r.claimantsOf(host)
+	return r.possibleOwnersOf(host)
 }
 
 // mayAnyOwnerServe reports whether one of the owners may serve a hostname on a port. If none may, it returns the object on
@@ -185,10 +185,10 @@ func (r *rightsChecker) mayAnyOwnerServe(port int32, actions []model.Action, own
 	return r.objectToReport(owners), false
 }
 
-// claimantsOf returns the possible owners of a rule without target groups, such as a redirect: the routes that name the
+// possibleOwnersOf returns the possible owners of a rule without target groups, such as a redirect: the routes that name the
 // hostname of the rule, or all routes if none names it. If it always returned all routes, the redirect of a route that may
 // no longer use the hostname would stay as long as any other route may use the hostname.
-func (r *rightsChecker) claimantsOf(host string) (out []finding.Ref) {
+func (r *rightsChecker) possibleOwnersOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
 		obj := r.attached.Routes[n].Object

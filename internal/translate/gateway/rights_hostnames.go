@@ -47,5 +47,5 @@ func (r *rightsChecker) mayServeMatchedHost(port int32, actions []model.Action, 
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
 	}
-	return r.mayAnyOwnerServe(port, actions, r.ownersOrClaimants(actions, host), part)
+	return r.mayAnyOwnerServe(port, actions, r.ownersOrPossibleOwners(actions, host), part)
 }

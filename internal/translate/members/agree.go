@@ -32,11 +32,11 @@ func LiveValueOf[T any](value T, known bool, same func(a, b T) bool) LiveValue[T
 	return LiveValue[T]{Known: known, Value: value, Matches: func(v T) bool { return same(value, v) }}
 }
 
-// MergedSetting is the value of a setting after merging the values of all members. KeepsLive reports whether this is the
-// value in AWS, which is not changed although no member is known to set it.
+// MergedSetting is the value of a setting after merging the values of all members. RetainsObserved reports whether this is
+// the value in AWS, which is not changed although no member is known to set it.
 type MergedSetting[T any] struct {
 	settings.Opt[T]
-	KeepsLive bool
+	RetainsObserved bool
 }
 
 // memberValue is the value of a setting in one member.
@@ -116,7 +116,7 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 			}
 			t.ReportIgnoredValue(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, unavailable.member.Ref, true)
 		}
-		return MergedSetting[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
+		return MergedSetting[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, RetainsObserved: true}
 	case at < 0 && !live.Absent && t.retainedMember != nil && t.LiveLoadBalancer() != nil:
 		// AWS has none of the values. The class of a member that is still served cannot be read, so the value in AWS stays,
 		// and the value of a new member is not used.

@@ -159,8 +159,8 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 				return i
 			}
 			got := MergeSetting(tr, tr.Members, "x", nameSetting, Equal[string], current)
-			if got.Value != x.want || got.Set != (x.want != "") || got.KeepsLive != x.kept {
-				t.Errorf("got %q, set %v, kept %v", got.Value, got.Set, got.KeepsLive)
+			if got.Value != x.want || got.Set != (x.want != "") || got.RetainsObserved != x.kept {
+				t.Errorf("got %q, set %v, kept %v", got.Value, got.Set, got.RetainsObserved)
 			}
 			if tr.Stack.Contested == x.agreed {
 				t.Errorf("contested: %v", tr.Stack.Contested)
@@ -333,8 +333,8 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 			tr := &Translation{Live: x.live, Members: parseMembers("a/1=x", "lost/9="+x.says)}
 			tr.Members[1].Undetermined = true
 			got := MergePortSetting(tr, &Port{Number: 80, Members: tr.Members[:1]}, "x", nameSetting, Equal[string], LiveField(tr.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
-			if got.Value != x.want || got.KeepsLive != (x.want == "live") {
-				t.Errorf("got %q, kept %v", got.Value, got.KeepsLive)
+			if got.Value != x.want || got.RetainsObserved != (x.want == "live") {
+				t.Errorf("got %q, kept %v", got.Value, got.RetainsObserved)
 			}
 		})
 	}

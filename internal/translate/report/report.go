@@ -162,7 +162,7 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 // showsOtherStack reports whether the status of a member shows the load balancer of another stack, because the member
 // moves to or from that stack.
 func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
-	return slices.Contains(o.Plan.MembersWithKeptStatus, ref) ||
+	return slices.Contains(o.Plan.MembersWithRetainedStatus, ref) ||
 		slices.ContainsFunc(o.Stack.MovesOut, func(d model.MoveOut) bool { return d.Member == ref })
 }
 

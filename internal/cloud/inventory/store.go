@@ -14,11 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// EnterLoadBalancers stores the load balancers that were read, by ARN, and records outside changes. Only the fields Seen and
+// StoreLoadBalancers stores the load balancers that were read, by ARN, and records outside changes. Only the fields Seen and
 // Created of the given load balancers are set. requested has the ARNs that the read should find. A requested load balancer
 // that was not found is removed, unless this process created it within the settle window. start is when the read began;
 // entries that were read or written later are not changed. The caller holds the lock.
-func (v *Inventory) EnterLoadBalancers(seen map[string]*LoadBalancer, requested iter.Seq[string], start time.Time) {
+func (v *Inventory) StoreLoadBalancers(seen map[string]*LoadBalancer, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
 		e := v.LoadBalancers.Get(arn)
@@ -43,9 +43,9 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]*LoadBalancer, requested 
 	}
 }
 
-// EnterTargetGroups stores target groups, by ARN, in the same way as EnterLoadBalancers. Only the fields Seen and VPC of the
+// StoreTargetGroups stores target groups, by ARN, in the same way as StoreLoadBalancers. Only the fields Seen and VPC of the
 // target groups are set.
-func (v *Inventory) EnterTargetGroups(seen map[string]*TargetGroup, requested iter.Seq[string], start time.Time) {
+func (v *Inventory) StoreTargetGroups(seen map[string]*TargetGroup, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
 		e := v.TargetGroups.Get(arn)
@@ -81,8 +81,8 @@ func AccountOfARN(arn string) string {
 	return ""
 }
 
-// EnterSecurityGroups stores security groups, by ID, in the same way as EnterLoadBalancers.
-func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, requested iter.Seq[string], start time.Time) {
+// StoreSecurityGroups stores security groups, by ID, in the same way as StoreLoadBalancers.
+func (v *Inventory) StoreSecurityGroups(seen map[string]observed.SecurityGroup, requested iter.Seq[string], start time.Time) {
 	for id, x := range seen {
 		e := v.SecurityGroups.Get(id)
 		switch {

@@ -43,7 +43,7 @@ func (ro *Rollout) planWithoutReordering() {
 			w.isModified, w.actionsWait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
 		}
 	}
-	ro.keepRulesUntilAnswered(blocked, absent, ro.keepDefaultUntilAnswered(absent))
+	ro.retainRulesUntilAnswered(blocked, absent, ro.retainDefaultUntilAnswered(absent))
 	var rest []*ruleChange
 	for _, w := range ro.set.desired {
 		if w.live != nil || w.createAt != 0 {
@@ -105,11 +105,11 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, blocked []bool) int32
 	return p
 }
 
-// keepDefaultUntilAnswered retains the existing default action if a member to which it belongs has a desired rule that
+// retainDefaultUntilAnswered retains the existing default action if a member to which it belongs has a desired rule that
 // cannot be created. The default action answers the requests for this rule now. If it changed, they would get neither their
 // old nor their new answer. If the desired default action comes from another namespace, the existing default action is not
 // retained. The result has the owners of the default action if it is retained.
-func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref {
+func (ro *Rollout) retainDefaultUntilAnswered(absent []*ruleChange) []finding.Ref {
 	if ro.Listener.Live == nil {
 		return nil
 	}
@@ -122,16 +122,16 @@ func (ro *Rollout) keepDefaultUntilAnswered(absent []*ruleChange) []finding.Ref 
 		return nil
 	}
 	ro.Listener.InterimDefaultActions, ro.Listener.DefaultActionWait = live, plan.Wait{}
-	ro.KeepTargetGroups(live)
+	ro.RetainTargetGroups(live)
 	return d.owners
 }
 
-// keepRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get neither
-// their old nor their new answer. This is the case if the desired rule for these requests cannot be created, or if another
-// retained rule would answer them. A rule that gets no requests is deleted. A rule that would be retained only for rules of
-// other namespaces is also deleted. defaultOwners are the owners of the default action if it is retained: the default action
-// must not answer requests of deleted rules of these owners.
-func (ro *Rollout) keepRulesUntilAnswered(blocked []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
+// retainRulesUntilAnswered retains rules that are not desired any more if requests that they match would otherwise get
+// neither their old nor their new answer. This is the case if the desired rule for these requests cannot be created, or if
+// another retained rule would answer them. A rule that gets no requests is deleted. A rule that would be retained only for
+// rules of other namespaces is also deleted. defaultOwners are the owners of the default action if it is retained: the
+// default action must not answer requests of deleted rules of these owners.
+func (ro *Rollout) retainRulesUntilAnswered(blocked []bool, absent []*ruleChange, defaultOwners []finding.Ref) {
 	var rest, staying []*deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
 		overlapsOwnRule := func(o *ruleChange) bool { return d.hasOwnerInNamespace(o.member) && o.shape.Overlaps(d.shape) }
@@ -141,7 +141,7 @@ func (ro *Rollout) keepRulesUntilAnswered(blocked []bool, absent []*ruleChange, 
 			mustRetain = mustRetain || blocked[i] && overlapsOwnRule(w)
 		}
 		if mustRetain && !ro.set.isCovered(d) {
-			ro.KeepTargetGroups(d.Actions)
+			ro.RetainTargetGroups(d.Actions)
 			staying = append(staying, d)
 			continue
 		}
