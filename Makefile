@@ -5,7 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-TOOLS := $(CURDIR)/bin/tools
+# Go builds a tool the first time, and keeps it.
+STATICCHECK = "$$(cd $(CURDIR)/tools && go tool -n staticcheck)"
 GO_FILES := $(shell git ls-files '*.go')
 # A Go that is older than go.mod asks for fetches this one, also where it is set up to fetch none.
 export GOTOOLCHAIN ?= go1.27.3
@@ -73,16 +74,16 @@ test-cluster:
 
 ## lint: gofmt, go vet, staticcheck, the words of internal/testdata/words.txt, and govulncheck over all modules
 .PHONY: lint
-lint: $(TOOLS)
+lint:
 	@out=$$(gofmt -l $(GO_FILES)); if [ -n "$$out" ]; then echo "gofmt is needed for:"; echo "$$out"; exit 1; fi
 	go vet ./...
 	cd local && go vet ./...
 	cd tools && go vet ./...
 	cd charts && go vet ./...
-	$(TOOLS)/staticcheck ./...
-	cd local && $(TOOLS)/staticcheck ./...
-	cd tools && $(TOOLS)/staticcheck ./...
-	cd charts && $(TOOLS)/staticcheck ./...
+	$(STATICCHECK) ./...
+	cd local && $(STATICCHECK) ./...
+	cd tools && $(STATICCHECK) ./...
+	cd charts && $(STATICCHECK) ./...
 	go test -vet=off -run '^TestWords$$' ./internal
 	tools/govulncheck.sh
 
@@ -94,10 +95,6 @@ quick:
 	@out=$$(gofmt -l $(GO_FILES)); if [ -n "$$out" ]; then echo "gofmt is needed for:"; echo "$$out"; exit 1; fi
 	@dirs=$$(git diff HEAD --relative --name-only --diff-filter=d -- 'api/*.go' 'cmd/*.go' 'internal/*.go' | xargs -r -n1 dirname | sort -u | sed 's|^|./|'); if [ -n "$$dirs" ]; then go vet $$dirs; fi
 	go test -vet=off -short -timeout 10m $$(go list ./... | grep -vE '$(HEAVY)')
-
-$(TOOLS): tools/go.mod tools/go.sum
-	cd tools && GOBIN=$(TOOLS) go install tool
-	@touch $(TOOLS)
 
 ## conformance: the conformance suite of Gateway API, against a local Kubernetes and the AWS emulator; TEST=NAME runs one test, CLASS=NAME a class of another controller
 .PHONY: conformance

@@ -4,7 +4,7 @@
 # compare with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tool=$PWD/bin/tools/govulncheck
+tool=$(cd tools && go tool -n govulncheck)
 # The tool loads all packages before it asks for the database, so a directory without dependencies goes first.
 if ! out=$("$tool" -C internal/test/seeds -scan module 2>&1) && grep -qE 'fetching vulnerabilities|no such host|i/o timeout|connection refused' <<<"$out"; then
 	echo "govulncheck: not run, the vulnerability database cannot be reached from here"
