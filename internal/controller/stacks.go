@@ -279,7 +279,7 @@ func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	default:
 		failed("plan")
 	}
-	if out.Findings.WidestReach() > finding.BlocksNothing {
+	if out.Findings.LargestReach() > finding.BlocksNothing {
 		failed("plan")
 	}
 	for _, f := range out.FailedSteps {

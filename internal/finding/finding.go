@@ -161,8 +161,8 @@ func (l List) About(r Ref) List {
 	return out
 }
 
-// WidestReach returns the largest Reach of the findings; BlocksNothing for an empty list.
-func (l List) WidestReach() Reach {
+// LargestReach returns the largest Reach of the findings; BlocksNothing for an empty list.
+func (l List) LargestReach() Reach {
 	r := BlocksNothing
 	for _, f := range l {
 		r = max(r, f.Blocks)
@@ -183,5 +183,5 @@ func (l List) CountErrors() (n int) {
 // HoldsStack reports whether the findings hold the whole stack. This is the case if a finding blocks the stack
 // (BlocksStack), or if strict is true and a finding is an error.
 func (l List) HoldsStack(strict bool) bool {
-	return l.WidestReach() == BlocksStack || strict && l.CountErrors() > 0
+	return l.LargestReach() == BlocksStack || strict && l.CountErrors() > 0
 }

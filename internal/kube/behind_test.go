@@ -15,10 +15,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// TestStaleCacheDoesNotCountAsAFight reads objects from a cache that does not have the last write yet. It checks that such a
-// write is neither repeated nor regarded as reverted by another client. If another client really reverts the writes, later
-// writes must be delayed.
-func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
+// TestStaleCacheDoesNotCountAsUndoneWrite reads objects from a cache that does not have the last write yet. It checks that
+// such a write is neither repeated nor regarded as reverted by another client. If another client really reverts the writes,
+// later writes must be delayed.
+func TestStaleCacheDoesNotCountAsUndoneWrite(t *testing.T) {
 	t.Parallel()
 	binding := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{targets.CheckpointAnnotation: "before"}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "2"}}
@@ -36,7 +36,7 @@ func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 			}}}
 		},
 	} {
-		for _, fights := range []bool{false, true} {
+		for _, undoneWrites := range []bool{false, true} {
 			_, behind := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
 			_, live := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
 			now := time.Unix(1700000000, 0)
@@ -49,17 +49,17 @@ func TestStaleCacheDoesNotCountAsAFight(t *testing.T) {
 				} else if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				if fights {
+				if undoneWrites {
 					if err := live.Put(binding.DeepCopy(), pod.DeepCopy()); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			if fought := delayed > 10; fought != fights || !fights && delayed > 0 {
-				t.Errorf("%s, undone %t: %d of 20 writes were delayed", name, fights, delayed)
+			if fought := delayed > 10; fought != undoneWrites || !undoneWrites && delayed > 0 {
+				t.Errorf("%s, undone %t: %d of 20 writes were delayed", name, undoneWrites, delayed)
 			}
-			for k, f := range c.fights.byObject {
-				if !fights && f.repeats.Repetitions > 0 {
+			for k, f := range c.undoneWrites.byObject {
+				if !undoneWrites && f.repeats.Repetitions > 0 {
 					t.Errorf("%s: %d writes of %s count as repeated", name, f.repeats.Repetitions, k.ref)
 				}
 			}

@@ -20,7 +20,7 @@ import (
 type eventFilter struct {
 	mu              sync.Mutex
 	histories       map[types.UID]*eventHistory
-	lastingWarnings map[string][]lastingWarning // by cluster.LastingWarnings.Subject, or under fightSubject
+	lastingWarnings map[string][]lastingWarning // by cluster.LastingWarnings.Subject, or under undoneWriteSubject
 }
 
 // eventHistory has the warnings that were written about an object.

@@ -100,7 +100,7 @@ const maxRepeatedEvents = 500
 // RepeatEvents updates the count and time of the events of lasting warnings, so that the API server does not delete them. It
 // must be called about once a minute, and writes only events that are due.
 func (c *Cluster) RepeatEvents(ctx context.Context) {
-	c.endFightWarnings()
+	c.endUndoneWriteWarnings()
 	for _, due := range c.events.takeDueWarnings(c.clock.Now(), maxRepeatedEvents) {
 		if ctx.Err() != nil {
 			return

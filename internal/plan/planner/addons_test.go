@@ -145,7 +145,7 @@ func TestUnknownTrustStoreHoldsItsListener(t *testing.T) {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	p, found := planner.Make(desired("missing"), have, testOptions, plan.Memory{})
-	if len(stepsInOrder(p)) > 0 || found.WidestReach() != finding.BlocksListener {
+	if len(stepsInOrder(p)) > 0 || found.LargestReach() != finding.BlocksListener {
 		t.Errorf("an unknown trust store is not held: %v\n%s", found, p.Text())
 	}
 	open := converge(t, withFinalizers(stackWithRules(forwardRule("/*", "g1"))), observed.Stack{Facts: addOnFacts()})

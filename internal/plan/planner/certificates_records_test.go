@@ -237,7 +237,7 @@ func TestPendingCertificateGetsItsDNSRecords(t *testing.T) {
 			if asks := slices.Contains(p.Questions, model.Question(model.AskHostedZones{})); asks != c.asks {
 				t.Errorf("zones are asked for: %t", asks)
 			}
-			if (len(found) > 0) != (len(c.says) > 0) || len(found) > 1 || found.WidestReach() != finding.BlocksNothing {
+			if (len(found) > 0) != (len(c.says) > 0) || len(found) > 1 || found.LargestReach() != finding.BlocksNothing {
 				t.Fatalf("findings: %v", found)
 			}
 			for _, s := range c.says {

@@ -98,7 +98,7 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 	of := ownership.NewMember(v, svc, id)
 	of.Blocked = m.Blocked
 	b.Stack.Members = []model.Member{of}
-	b.Stack.Held.AllResources = m.Blocked || b.Found.WidestReach() == finding.BlocksStack
+	b.Stack.Held.AllResources = m.Blocked || b.Found.LargestReach() == finding.BlocksStack
 	return b.Stack, b.Found.Sorted()
 }
 

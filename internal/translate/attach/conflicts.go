@@ -53,7 +53,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	taken := map[listenerSlot]*Listener{}
 	for _, i := range order {
 		l := &e.out.Listeners[i]
-		l.IsDuplicate, l.Problem = false, e.intrinsicProblem(i, l)
+		l.IsDuplicate, l.Problem = false, e.problemOfListener(i, l)
 		of := listenerSlotOf(l.Spec, l.Hostname())
 		holder, conflict, repeats := e.conflictingListener(l, first[l.Spec.Port], taken[of])
 		switch l.Problem.Reason {

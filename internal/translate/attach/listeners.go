@@ -136,8 +136,8 @@ func (e *evaluation) certificates(l *Listener) []SecretRef {
 	return out
 }
 
-// intrinsicProblem returns the Problem that the listener with index i has regardless of conflicts with other listeners.
-func (e *evaluation) intrinsicProblem(i int, l *Listener) Problem {
+// problemOfListener returns the Problem that the listener with index i has regardless of conflicts with other listeners.
+func (e *evaluation) problemOfListener(i int, l *Listener) Problem {
 	spec := l.Spec
 	switch {
 	case len(l.RouteKinds) == 0 && l.RefProblem.Reason == string(gatewayv1.ListenerReasonInvalidRouteKinds):

@@ -130,7 +130,7 @@ func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluste
 		if showsOtherStack(o, m.Ref) {
 			continue
 		}
-		if (m.Blocked || o.Findings.About(m.Ref).WidestReach() >= finding.BlocksMember) && !k.ShowsLoadBalancer(v, m) {
+		if (m.Blocked || o.Findings.About(m.Ref).LargestReach() >= finding.BlocksMember) && !k.ShowsLoadBalancer(v, m) {
 			continue
 		}
 		if fields := k.Status(v, m, n); fields != nil {

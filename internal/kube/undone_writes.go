@@ -23,13 +23,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// fightDetector detects conflicting writers: this client and another client, such as a second controller, repeatedly undo
-// each other's writes to an object ("fight"). It stores the last writes of each object. If this client is about to write the
+// undoneWriteDetector detects that this client and another client, such as a second controller, repeatedly undo each other's
+// writes to an object. It stores the last writes of each object. If this client is about to write the
 // same content to the same field again, another client has undone the last write. Without a limit, both clients would write
 // as fast as the API server answers. Therefore repeated writes of an object have an exponential back-off. As soon as one
 // write of an object is repeated, all writes of this object are also limited to writesPerMinute. Writes of an object without
 // a repeated write are not delayed.
-type fightDetector struct {
+type undoneWriteDetector struct {
 	mu       sync.Mutex
 	byObject map[objectKey]*writeHistory
 }
@@ -68,8 +68,8 @@ const writesPerMinute = 10
 // repeatBackOff defines the delays between repeated writes of one object.
 var repeatBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durations.AnswerTimeout, LongestDelay: durations.LongestRepeatDelay, StreakTimeout: durations.MinuteInterval}
 
-// isOver reports whether the last repeated write is so long ago that the next write is not delayed. A fight that was
-// reported is over only after a further durations.LongestRepeatDelay, so that no second event is written if the fight begins
+// isOver reports whether the last repeated write is so long ago that the next write is not delayed. After a
+// report, a further durations.LongestRepeatDelay must be over, so that no second event is written if the other client begins
 // again soon.
 func (f *writeHistory) isOver(now time.Time) bool {
 	if f.reported {
@@ -81,7 +81,7 @@ func (f *writeHistory) isOver(now time.Time) bool {
 // delayOf returns how long the write of content to a field must wait; 0 or less means that the write may be sent now.
 // repeated reports whether the last write of the field had the same content, which means that another client has undone that
 // write.
-func (m *fightDetector) delayOf(k objectKey, field fieldKey, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
+func (m *undoneWriteDetector) delayOf(k objectKey, field fieldKey, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.byObject[k]
@@ -99,12 +99,12 @@ func (m *fightDetector) delayOf(k objectKey, field fieldKey, content contentHash
 }
 
 // recordWrite records a successful write of content to a field.
-func (m *fightDetector) recordWrite(k objectKey, field fieldKey, content contentHash, now time.Time) {
+func (m *undoneWriteDetector) recordWrite(k objectKey, field fieldKey, content contentHash, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.byObject) > maxRememberedObjects {
-		// If all entries are removed, current fights are detected again after a few more writes. Reported fights are
-		// retained, because removeEndedFights ends their events.
+		// If all entries are removed, undone writes are detected again after a few more writes. Reported objects
+		// are retained, because removeEnded ends their events.
 		maps.DeleteFunc(m.byObject, func(_ objectKey, f *writeHistory) bool { return !f.reported })
 	}
 	if m.byObject == nil {
@@ -130,9 +130,9 @@ func (m *fightDetector) recordWrite(k objectKey, field fieldKey, content content
 	f.recentWrites = append(f.recentWrites, now)
 }
 
-// markReported records that the fight over an object is reported. It returns false if this was recorded before, or if no
-// writes of the object are stored.
-func (m *fightDetector) markReported(k objectKey) bool {
+// markReported records that the undone writes of an object are reported. It returns false if this was recorded before, or if
+// no writes of the object are stored.
+func (m *undoneWriteDetector) markReported(k objectKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.byObject[k]
@@ -143,8 +143,8 @@ func (m *fightDetector) markReported(k objectKey) bool {
 	return true
 }
 
-// removeEndedFights removes the fights that are over, and returns the objects of the removed fights that were reported.
-func (m *fightDetector) removeEndedFights(now time.Time) (out []cluster.Ref) {
+// removeEnded removes the objects whose writes are not undone any more, and returns those that were reported.
+func (m *undoneWriteDetector) removeEnded(now time.Time) (out []cluster.Ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, f := range m.byObject {
@@ -182,12 +182,12 @@ func isUndoneError(err error) bool {
 // fieldWriter writes fields of objects. It delays writes that other clients undo.
 type fieldWriter struct {
 	*eventWriter
-	fights fightDetector
+	undoneWrites undoneWriteDetector
 }
 
 // writeField calls send, which writes a field of an object. If other clients have repeatedly undone this write, writeField
-// reports the fight in an event, and may return an undoneError without calling send. content is the desired content of the
-// field without parts that differ in each write, such as times.
+// reports the undone writes in an event, and may return an undoneError without calling send. content is the desired content
+// of the field without parts that differ in each write, such as times.
 func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field fieldKey, content any, send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -195,17 +195,17 @@ func (c *fieldWriter) writeField(ctx context.Context, obj cluster.Object, field 
 	}
 	ref, hash := cluster.RefOf(obj), contentHash(sha256.Sum256(text))
 	k := objectKey{ref, obj.GetUID()}
-	delay, repeated := c.fights.delayOf(k, field, hash, c.clock.Now())
+	delay, repeated := c.undoneWrites.delayOf(k, field, hash, c.clock.Now())
 	if delay > 0 {
-		if repeated && c.fights.markReported(k) {
-			c.reportFight(ctx, ref, field.name)
+		if repeated && c.undoneWrites.markReported(k) {
+			c.reportUndoneWrites(ctx, ref, field.name)
 		}
 		return undoneError{ref, field.name, delay}
 	}
 	if err := send(); err != nil {
 		return err
 	}
-	c.fights.recordWrite(k, field, hash, c.clock.Now())
+	c.undoneWrites.recordWrite(k, field, hash, c.clock.Now())
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.
 		return err
 	}
 	ref, field := cluster.RefOf(obj), fieldKey{name: name}
-	if _, repeated := c.fights.delayOf(objectKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
+	if _, repeated := c.undoneWrites.delayOf(objectKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
 		live, err := c.readFromAPIServer(ctx, ref)
 		if err != nil {
 			return ignoreNotFound(err)
@@ -233,9 +233,9 @@ func (c *fieldWriter) writeFieldWithoutVersion(ctx context.Context, obj cluster.
 	return c.writeField(ctx, obj, field, content, send)
 }
 
-// reportFight writes a warning event that another client undoes the writes of a field. The event is emitted again until the
-// fight is over.
-func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field string) {
+// reportUndoneWrites writes a warning event that another client undoes the writes of a field. The event is emitted again
+// until the detector removes the object.
+func (c *fieldWriter) reportUndoneWrites(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)
 	cause, fix := "by "+who+" after each write", "configure "+who+" not to change it"
 	if typ, _ := cluster.TypeOf(ref.Kind); field == "status" && strings.HasSuffix(typ.GVK.Group, ".k8s.aws") {
@@ -248,17 +248,17 @@ func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field st
 		"%s: %s is reverted %s; the controller writes it again with increasing delays of up to 15 minutes; %s", reason, field, cause, fix)}
 	c.writeEvent(ctx, ev)
 	if obj, err := c.source.Get(ref); err == nil && obj != nil {
-		c.events.recordLasting(fightSubject(ref), []lastingWarning{{uid: obj.GetUID(), ev: ev, outlivesSuccess: true}})
+		c.events.recordLasting(undoneWriteSubject(ref), []lastingWarning{{uid: obj.GetUID(), ev: ev, outlivesSuccess: true}})
 	}
 }
 
-// fightSubject returns the subject under which the warning about a fight over an object is recorded.
-func fightSubject(ref cluster.Ref) string { return "writes to " + ref.String() }
+// undoneWriteSubject returns the subject under which the warning about undone writes of an object is recorded.
+func undoneWriteSubject(ref cluster.Ref) string { return "writes to " + ref.String() }
 
-// endFightWarnings stops repeating the warning events about fights that are over.
-func (c *fieldWriter) endFightWarnings() {
-	for _, ref := range c.fights.removeEndedFights(c.clock.Now()) {
-		c.events.recordLasting(fightSubject(ref), nil)
+// endUndoneWriteWarnings stops repeating the warning events about objects whose writes are not undone any more.
+func (c *fieldWriter) endUndoneWriteWarnings() {
+	for _, ref := range c.undoneWrites.removeEnded(c.clock.Now()) {
+		c.events.recordLasting(undoneWriteSubject(ref), nil)
 	}
 }
 

@@ -10,21 +10,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// fightWriter simulates a client that writes to one object, at the time now, and whose writes detector may delay.
-type fightWriter struct {
-	detector fightDetector
+// competingWriter simulates a client that writes to one object, at the time now, and whose writes detector may delay.
+type competingWriter struct {
+	detector undoneWriteDetector
 	now      time.Time
 }
 
-var testFightKey = objectKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
+var testUndoneWriteKey = objectKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
 
 // tryWrite records a write of content to a field. It returns false if the detector delays the write.
-func (w *fightWriter) tryWrite(name string, content byte) bool {
+func (w *competingWriter) tryWrite(name string, content byte) bool {
 	field := fieldKey{name: name}
-	if delay, _ := w.detector.delayOf(testFightKey, field, contentHash{content}, w.now); delay > 0 {
+	if delay, _ := w.detector.delayOf(testUndoneWriteKey, field, contentHash{content}, w.now); delay > 0 {
 		return false
 	}
-	w.detector.recordWrite(testFightKey, field, contentHash{content}, w.now)
+	w.detector.recordWrite(testUndoneWriteKey, field, contentHash{content}, w.now)
 	return true
 }
 
@@ -36,7 +36,7 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 		"new each time": func(n int) byte { return byte(n) },
 		"alternating":   func(n int) byte { return byte(n % 2) },
 	} {
-		w := &fightWriter{now: time.Unix(1000, 0)}
+		w := &competingWriter{now: time.Unix(1000, 0)}
 		for n := range 250 {
 			if !w.tryWrite("status", of(n)) {
 				t.Fatalf("%s: write %d is delayed", name, n)
@@ -50,7 +50,7 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 // checks that no write is delayed.
 func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	t.Parallel()
-	w := &fightWriter{now: time.Unix(1000, 0)}
+	w := &competingWriter{now: time.Unix(1000, 0)}
 	for n := range 100 {
 		if !w.tryWrite("status", 1) {
 			t.Fatalf("write %d is delayed", n)
@@ -61,11 +61,11 @@ func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 
 // TestRepeatedWritesBackOff repeats writes of one or three fields of an object whenever the detector permits it. It checks
 // that there are at most ten writes per minute. For one field it also checks that the delay grows to 15 minutes, and that
-// writes are not delayed any more after the fight has ended.
+// writes are not delayed any more after the other client has stopped.
 func TestRepeatedWritesBackOff(t *testing.T) {
 	t.Parallel()
 	for name, fields := range map[string][]string{"one field": {"status"}, "three fields": {"status", "metadata.finalizers", "spec"}} {
-		w := &fightWriter{now: time.Unix(1000, 0)}
+		w := &competingWriter{now: time.Unix(1000, 0)}
 		begin := w.now
 		var at []time.Time
 		different := byte(0)
@@ -102,43 +102,43 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 	}
 }
 
-// TestFightsAreForgotten checks that a fight is reported once, also if it pauses, and that its record is removed after it
-// has ended.
-func TestFightsAreForgotten(t *testing.T) {
+// TestUndoneWritesAreForgotten checks that undone writes are reported once, also if they pause, and that their record is
+// removed after their end.
+func TestUndoneWritesAreForgotten(t *testing.T) {
 	t.Parallel()
-	w := &fightWriter{now: time.Unix(1000, 0)}
+	w := &competingWriter{now: time.Unix(1000, 0)}
 	for range 100 {
 		w.tryWrite("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.detector.markReported(testFightKey) || w.detector.markReported(testFightKey) {
-		t.Error("the fight is not reported exactly once")
+	if !w.detector.markReported(testUndoneWriteKey) || w.detector.markReported(testUndoneWriteKey) {
+		t.Error("the undone writes are not reported exactly once")
 	}
-	if out := w.detector.removeEndedFights(w.now); len(out) > 0 {
+	if out := w.detector.removeEnded(w.now); len(out) > 0 {
 		t.Errorf("%v has ended", out)
 	}
-	w.now = w.now.Add(10 * time.Minute) // a pause in the fight
+	w.now = w.now.Add(10 * time.Minute) // a pause of the other client
 	w.tryWrite("status", 1)
-	if w.detector.markReported(testFightKey) {
-		t.Error("the fight is reported again after a pause")
+	if w.detector.markReported(testUndoneWriteKey) {
+		t.Error("the undone writes are reported again after a pause")
 	}
 	w.now = w.now.Add(time.Hour)
-	if out := w.detector.removeEndedFights(w.now); len(out) != 1 || len(w.detector.byObject) > 0 {
+	if out := w.detector.removeEnded(w.now); len(out) != 1 || len(w.detector.byObject) > 0 {
 		t.Errorf("%v has ended, %d are remembered", out, len(w.detector.byObject))
 	}
 }
 
-// TestReportedFightsEndAlsoAfterManyWrites checks that the detector does not drop a reported fight if it has to remember too
-// many objects. If the end of the fight were not detected, its event would be emitted forever.
-func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
+// TestReportedUndoneWritesEndAlsoAfterManyWrites checks that the detector does not drop a reported object if it has to store
+// too many objects. If the end were not detected, its event would be emitted forever.
+func TestReportedUndoneWritesEndAlsoAfterManyWrites(t *testing.T) {
 	t.Parallel()
-	w := &fightWriter{now: time.Unix(1000, 0)}
+	w := &competingWriter{now: time.Unix(1000, 0)}
 	for range 5 {
 		w.tryWrite("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.detector.markReported(testFightKey) {
-		t.Fatal("the fight is not reported")
+	if !w.detector.markReported(testUndoneWriteKey) {
+		t.Fatal("the undone writes are not reported")
 	}
 	for n := range 2*maxRememberedObjects + 10 {
 		w.detector.recordWrite(objectKey{uid: types.UID(strconv.Itoa(n))}, fieldKey{name: "status"}, contentHash{1}, w.now)
@@ -146,7 +146,7 @@ func TestReportedFightsEndAlsoAfterManyWrites(t *testing.T) {
 	if n := len(w.detector.byObject); n > maxRememberedObjects+2 {
 		t.Errorf("%d objects are remembered", n)
 	}
-	if ended := w.detector.removeEndedFights(w.now.Add(24 * time.Hour)); len(ended) != 1 || ended[0] != testFightKey.ref {
-		t.Errorf("ended are the fights of %v", ended)
+	if ended := w.detector.removeEnded(w.now.Add(24 * time.Hour)); len(ended) != 1 || ended[0] != testUndoneWriteKey.ref {
+		t.Errorf("ended are the undoneWrites of %v", ended)
 	}
 }
