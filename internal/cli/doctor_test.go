@@ -104,7 +104,7 @@ func TestDoctorReportsAnOutage(t *testing.T) {
 	for name, outage := range map[string]fault.Action{
 		"refused": {Reset: true},
 		"hangs":   {Hang: true},
-		"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
+		"fails":   {Error: store.Errorf(store.EmulatorSource, "ServiceUnavailable", "unavailable").WithStatus(503)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			em, flags := startEmulator(t)

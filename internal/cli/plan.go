@@ -105,7 +105,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 			doc.Assumed = p.OfflineAWS.Facts
 		}
 		for _, n := range targets.Notes {
-			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
+			fmt.Fprintf(notes, "# %s\n", finding.EscapeNonPrintable(n))
 		}
 		input.ShowUnservedFileObjects(notes, &p.Source, store)
 		err = p.form.PrintDocument(doc)

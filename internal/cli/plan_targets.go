@@ -14,7 +14,7 @@ import (
 // groups of nodes and pods, and a summary.
 func showBindings(w io.Writer, p input.BindingPlans) {
 	for _, n := range p.Notes {
-		fmt.Fprintf(w, "# %s\n", finding.Printable(n))
+		fmt.Fprintf(w, "# %s\n", finding.EscapeNonPrintable(n))
 	}
 	for _, b := range p.Bindings {
 		if len(b.Items)+len(b.Findings) == 0 {

@@ -24,8 +24,8 @@ import (
 // lease is an engine.Fence. It admits writes until the test calls setLost.
 type lease struct{ lost atomic.Bool }
 
-// Fence implements engine.Fence.
-func (l *lease) Fence() error {
+// CheckFence implements engine.Fence.
+func (l *lease) CheckFence() error {
 	if l.lost.Load() {
 		return errors.New("the lease is not held by this process")
 	}

@@ -45,10 +45,10 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
 		c.Log.Info("failed to read checkpoints", "err", err.Error(), "effect", "all load balancers are compared with AWS immediately")
-		c.Registry.BeginUnavailable()
+		c.Registry.MarkStoreUnavailable()
 		return
 	}
-	stacks, leftOut := c.Registry.Begin(text)
+	stacks, leftOut := c.Registry.Load(text)
 	c.Log.Info("read checkpoints", "loadBalancers", stacks)
 	if leftOut > 0 {
 		c.Log.Info("ignored checkpoints of another version", "lines", leftOut, "effect", "their load balancers are compared with AWS immediately")
@@ -73,7 +73,7 @@ func (c *Checkpoints) Save(ctx context.Context) {
 func (c *Checkpoints) save(ctx context.Context) error {
 	return c.Registry.Save(func(text string) error {
 		if c.Fence != nil {
-			if err := c.Fence.Fence(); err != nil {
+			if err := c.Fence.CheckFence(); err != nil {
 				return fmt.Errorf("write checkpoints: %w", err)
 			}
 		}

@@ -64,7 +64,7 @@ func TestRunsContinueIfFenceRefusesCheckpointWrite(t *testing.T) {
 		c.Load(t.Context())
 		c.Registry.SetDigest(id, "digest")
 		c.Save(t.Context())
-		c.Fence = engine.ReadOnly{Err: errors.New("the lease is lost")}
+		c.Fence = engine.ReadOnlyFence{Err: errors.New("the lease is lost")}
 		var pending checkpoint.PendingWrites
 		pending.Add(c.Registry.Forget(id))
 		c.Save(t.Context())

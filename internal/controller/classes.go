@@ -90,9 +90,9 @@ func (s *classReconciler) Ignores(_, _ cluster.Object) bool { return false }
 
 // Items implements queue.Changes.
 func (s *classReconciler) Items(v *cluster.View, obj cluster.Object) []cluster.Ref {
-	out := unserved.Items(v, obj, s.unserved)
+	out := unserved.ObjectsToReport(v, obj, s.unserved)
 	if s.unserved.Gateways {
-		out = append(out, gatewayclass.Items(obj)...)
+		out = append(out, gatewayclass.ObjectsToReconcile(obj)...)
 	}
 	return out
 }
@@ -138,7 +138,7 @@ func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue
 	if err != nil {
 		s.forgetCleared(ref)
 	}
-	if err != nil && s.fence.Fence() != nil {
+	if err != nil && s.fence.CheckFence() != nil {
 		return queue.NextRun{After: durations.RetryPeriod}, nil
 	}
 	if err != nil {

@@ -137,7 +137,7 @@ func newClassHarness(t *testing.T, gates string) *classHarness {
 		t.Fatal(err)
 	}
 	cl := kube.New(&cluster.ReducedSource{Source: store}, kube.MemoryAPI{Store: store}, testclock.FromVariable(&w.now))
-	w.reconciler = newClasses(cfg, cl, NewMetrics(), engine.Unfenced{}, testclock.FromVariable(&w.now), w.versions)
+	w.reconciler = newClasses(cfg, cl, NewMetrics(), engine.NoFence{}, testclock.FromVariable(&w.now), w.versions)
 	return w
 }
 

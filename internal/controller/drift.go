@@ -33,7 +33,7 @@ func (c bindingChecks) Checks() []drift.Check {
 	keys := r.VerifiableBindings()
 	out := make([]drift.Check, 0, len(keys)+1)
 	for _, k := range keys {
-		out = append(out, drift.Check{Key: "targets of " + k.String(), Period: durations.FrequentDriftPeriod, Read: func(ctx context.Context) error { return r.Verify(ctx, k) }})
+		out = append(out, drift.Check{Key: "targets of " + k.String(), Period: durations.FrequentDriftPeriod, Read: func(ctx context.Context) error { return r.VerifyTargets(ctx, k) }})
 	}
 	if len(keys) > 0 {
 		out = append(out, drift.Check{Key: "rules of targets", Period: durations.FrequentDriftPeriod, Read: r.VerifyRules})

@@ -125,7 +125,7 @@ func (m *Memberships) Save(ctx context.Context) {
 // save stores the memberships if they have changed and the fence permits it. The caller holds the lock.
 func (m *Memberships) save(ctx context.Context) {
 	text, changed := m.Members.Text()
-	if !changed || m.Fence != nil && m.Fence.Fence() != nil {
+	if !changed || m.Fence != nil && m.Fence.CheckFence() != nil {
 		return
 	}
 	err := m.Store.Write(ctx, text)

@@ -89,5 +89,5 @@ func (r bindingReadRecorder) RecordView(k bindings.Key, v *cluster.View) {
 	r.triggers.RecordReads(k, v)
 }
 
-// RecordGone implements bindings.Recorder.
-func (r bindingReadRecorder) RecordGone(k bindings.Key) { r.triggers.Forget(k) }
+// RecordDeleted implements bindings.Recorder.
+func (r bindingReadRecorder) RecordDeleted(k bindings.Key) { r.triggers.Forget(k) }

@@ -79,7 +79,7 @@ func TestEndpointKindFollowsTheFlag(t *testing.T) {
 	if slices.Contains(got, cluster.KindEndpointSlice) || !slices.Contains(got, cluster.KindEndpoints) || len(got) != len(watchedKinds) {
 		t.Errorf("without slices %v", got)
 	}
-	if b := BindingConfig(c, "vpc-1", engine.ReadOnly{Err: errors.New("no")}); !b.Targets.UseEndpointsObjects || b.Fence.Fence() == nil || b.FirstComparisonDelay != 30*time.Minute {
+	if b := BindingConfig(c, "vpc-1", engine.ReadOnlyFence{Err: errors.New("no")}); !b.Targets.UseEndpointsObjects || b.Fence.CheckFence() == nil || b.FirstComparisonDelay != 30*time.Minute {
 		t.Errorf("binding config %+v", b)
 	}
 }

@@ -92,7 +92,7 @@ func Run(ctx context.Context, s Setup) error {
 		return runShadow(ctx, s, probes, metrics)
 	}
 	var lease *kube.Lease
-	var fence engine.Fence = engine.Unfenced{}
+	var fence engine.Fence = engine.NoFence{}
 	if s.Config.Election.Enabled {
 		var err error
 		lease, err = kube.NewLease(ctx, s.REST, s.Config.Election.Namespace, s.Config.Election.ID, clock.RealClock{})

@@ -25,7 +25,7 @@ import (
 var ErrShadowWrite = errors.New("shadow mode writes nothing")
 
 // ShadowFence is the fence in shadow mode. Shadow mode makes no writes. The fence additionally prevents a write by mistake.
-var ShadowFence = engine.ReadOnly{Err: ErrShadowWrite}
+var ShadowFence = engine.ReadOnlyFence{Err: ErrShadowWrite}
 
 // Shadow implements shadow mode: it makes the plans that the controller would carry out, and stores their steps for metrics
 // and the report.
@@ -80,7 +80,7 @@ type shadowStackReconciler struct {
 func (l shadowStackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.NextRun, error) {
 	s := l.shadow
 	key := shadowKey{string(id.Kind), id.String()}
-	d, err := s.engine.Draft(ctx, id)
+	d, err := s.engine.DraftPlan(ctx, id)
 	if err != nil {
 		return queue.NextRun{}, s.recordFailure(ctx, key, err)
 	}
@@ -117,7 +117,7 @@ type shadowBindingReconciler struct {
 func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queue.NextRun, error) {
 	s := l.shadow
 	key := shadowKey{shadowBindingKind, k.String()}
-	d, ok, err := s.bindings.Draft(ctx, k)
+	d, ok, err := s.bindings.DraftPlan(ctx, k)
 	switch {
 	case err != nil:
 		return queue.NextRun{}, s.recordFailure(ctx, key, err)
@@ -142,7 +142,7 @@ func (l shadowBindingReconciler) Reconcile(ctx context.Context, k bindings.Key) 
 // PlanRules makes the plan of the security group rules of nodes and pods, which all bindings share.
 func (s *Shadow) PlanRules(ctx context.Context) error {
 	key := shadowKey{shadowRulesKind, ""}
-	changes, err := s.bindings.DraftRules(ctx)
+	changes, err := s.bindings.DraftRuleChanges(ctx)
 	if err != nil {
 		return s.recordFailure(ctx, key, err)
 	}
@@ -169,7 +169,7 @@ func (s *Shadow) recordFailure(ctx context.Context, key shadowKey, err error) er
 	if errors.As(err, new(cluster.StaleError)) {
 		return err // the plan is made again when the cache has received the change
 	}
-	s.recordPlan(ctx, key, ShadowItem{Failed: finding.Truncate(finding.Printable(err.Error()), maxErrorText)})
+	s.recordPlan(ctx, key, ShadowItem{Failed: finding.Truncate(finding.EscapeNonPrintable(err.Error()), maxErrorText)})
 	return err
 }
 

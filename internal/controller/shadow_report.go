@@ -106,7 +106,9 @@ func (i *ShadowItem) addStep(s ShadowStep) {
 	i.Steps = append(i.Steps, s)
 }
 
-func shadowText(s string) string { return finding.Truncate(finding.Printable(s), maxShadowText) }
+func shadowText(s string) string {
+	return finding.Truncate(finding.EscapeNonPrintable(s), maxShadowText)
+}
 
 // equal reports whether two plans have the same steps, findings and error.
 func (i ShadowItem) equal(o ShadowItem) bool {

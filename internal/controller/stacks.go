@@ -227,7 +227,7 @@ func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queu
 	switch {
 	case out.Deferred:
 		return queue.NextRun{After: out.RetryAfter, Idle: true}, nil
-	case out.IsOver() && err == nil:
+	case out.IsStackDeleted() && err == nil:
 		s.triggers.Forget(id)
 	case out.View != nil:
 		s.triggers.RecordReads(id, out.View) // includes the reads of the report
@@ -313,7 +313,7 @@ func isTransientFailure(f engine.FailedStep) bool {
 
 // isFenced reports whether this process may not write now. In this case, a failed run is not reported as an error, because
 // the fence has stopped the run, or the new leader will repeat the run.
-func (s *stackReconciler) isFenced() bool { return s.engine.Fence.Fence() != nil }
+func (s *stackReconciler) isFenced() bool { return s.engine.Fence.CheckFence() != nil }
 
 // stackDescriber implements the methods of queue.Reconciler that describe stacks.
 type stackDescriber struct{}

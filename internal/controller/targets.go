@@ -97,7 +97,7 @@ func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queu
 	if err == nil || len(out.Findings) > 0 {
 		r.metrics.findings.set(k, out.Findings)
 	}
-	if err != nil && r.reconciler.Fence.Fence() != nil {
+	if err != nil && r.reconciler.Fence.CheckFence() != nil {
 		return queue.NextRun{After: durations.RetryPeriod}, nil
 	}
 	if failure.PostponedFor(err) > 0 {

@@ -308,11 +308,11 @@ func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 	return em.imds.Identity(), nil
 }
 
-// adminCheck serves the path "check": GET returns the invariants that the state violates (store.Store.Check).
+// adminCheck serves the path "check": GET returns the invariants that the state violates (store.Store.CheckInvariants).
 func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()
-	broken := em.store.Check()
+	broken := em.store.CheckInvariants()
 	return map[string]any{"ok": len(broken) == 0, "broken": broken}, nil
 }
 

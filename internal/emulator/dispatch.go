@@ -36,7 +36,7 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 		return wire.Response{}, errNoHost
 	}
 	if refused != nil {
-		codec := wire.Query("")
+		codec := wire.AWSQuery("")
 		if req.service != nil {
 			codec = req.service.codec
 		}
@@ -60,7 +60,7 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 // dispatch cannot set, such as the account and the error.
 func (em *Emulator) serveOperation(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
 	fail := func(err *store.Error) wire.Response {
-		entry.Code, entry.Message, entry.IsEmulatorError = err.Code, err.Message, err.Source == store.Own
+		entry.Code, entry.Message, entry.IsEmulatorError = err.Code, err.Message, err.Source == store.EmulatorSource
 		return req.service.codec.EncodeError(err, entry.RequestID)
 	}
 	account, refused := em.authorize(req)
@@ -157,7 +157,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			failure = store.Errorf(store.Own, "InternalFailure", "bug in the emulator: %v\n%s", p, debug.Stack()).WithStatus(500)
+			failure = store.Errorf(store.EmulatorSource, "InternalFailure", "bug in the emulator: %v\n%s", p, debug.Stack()).WithStatus(500)
 		}
 	}()
 	call.Now = w.Clock.Now()
@@ -186,7 +186,7 @@ func asError(err error) *store.Error {
 	if e, ok := errors.AsType[*store.Error](err); ok {
 		return e
 	}
-	return store.Errorf(store.Own, "InternalFailure", "internal error of the emulator: %v", err).WithStatus(500)
+	return store.Errorf(store.EmulatorSource, "InternalFailure", "internal error of the emulator: %v", err).WithStatus(500)
 }
 
 // sleep waits for the duration d on the emulator's clock, or until ctx ends.

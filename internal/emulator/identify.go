@@ -38,7 +38,7 @@ func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 	var out request
 	body, err := readBody(r)
 	if err != nil {
-		return out, store.Errorf(store.Unproven, "InvalidRequest", "The request body cannot be read: %v", err)
+		return out, store.Errorf(store.UnprovenSource, "InvalidRequest", "The request body cannot be read: %v", err)
 	}
 	out.body, out.httpRequest = body, r
 	scope := credentialScope(r.Header.Get("Authorization"))
@@ -53,7 +53,7 @@ func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 			}
 		}
 		out.service = &service{name: scope.service, codec: wire.JSON()}
-		return out, store.Errorf(store.Own, "UnknownOperationException", "The operation %s is not known to this emulator", target)
+		return out, store.Errorf(store.EmulatorSource, "UnknownOperationException", "The operation %s is not known to this emulator", target)
 	}
 	for _, s := range em.services {
 		if router, ok := s.codec.(wire.Router); ok && (s.name == scope.service || strings.HasPrefix(r.URL.Path, "/"+s.version+"/")) {
@@ -64,7 +64,7 @@ func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return out, store.Errorf(store.Unproven, "MalformedQueryString", "The body is not a form: %v", err)
+		return out, store.Errorf(store.UnprovenSource, "MalformedQueryString", "The body is not a form: %v", err)
 	}
 	out.form = form
 	version := form.Get("Version")
@@ -79,8 +79,8 @@ func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 		}
 	}
 	if out.service == nil {
-		out.service = &service{name: scope.service, codec: wire.Query("")}
-		return out, store.Errorf(store.Own, "InvalidAction", "The service '%s', version '%s', is not known to this emulator", scope.service, version)
+		out.service = &service{name: scope.service, codec: wire.AWSQuery("")}
+		return out, store.Errorf(store.EmulatorSource, "InvalidAction", "The service '%s', version '%s', is not known to this emulator", scope.service, version)
 	}
 	return out, nil
 }
@@ -174,7 +174,7 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 		if json {
 			code += "Exception"
 		}
-		return "", store.Errorf(store.Unproven, code, "Request is missing Authentication Token").WithStatus(403)
+		return "", store.Errorf(store.UnprovenSource, code, "Request is missing Authentication Token").WithStatus(403)
 	}
 	em.store.Lock()
 	defer em.store.Unlock()
@@ -188,21 +188,21 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 	}
 	switch {
 	case json:
-		return "", store.Errorf(store.Unproven, "UnrecognizedClientException", "The security token included in the request is invalid.").WithStatus(403)
+		return "", store.Errorf(store.UnprovenSource, "UnrecognizedClientException", "The security token included in the request is invalid.").WithStatus(403)
 	case r.service.name == "ec2":
-		return "", store.Errorf(store.Unproven, "AuthFailure", "AWS was not able to validate the provided access credentials").WithStatus(401)
+		return "", store.Errorf(store.UnprovenSource, "AuthFailure", "AWS was not able to validate the provided access credentials").WithStatus(401)
 	}
-	return "", store.Errorf(store.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
+	return "", store.Errorf(store.ReportSource("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
 }
 
 // unknownOperationError returns the error for an operation that a service does not have, in the form of the service's
 // protocol.
 func unknownOperationError(s *service, operation string) *store.Error {
 	if s.targetPrefix != "" {
-		return store.Errorf(store.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)
+		return store.Errorf(store.EmulatorSource, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)
 	}
 	if operation == "" {
-		return store.Errorf(store.Own, "InvalidAction", "No operation of %s that this emulator knows has this method and path", s.name)
+		return store.Errorf(store.EmulatorSource, "InvalidAction", "No operation of %s that this emulator knows has this method and path", s.name)
 	}
-	return store.Errorf(store.Unproven, "InvalidAction", "Could not find operation %s for version %s", operation, s.version)
+	return store.Errorf(store.UnprovenSource, "InvalidAction", "Could not find operation %s for version %s", operation, s.version)
 }

@@ -211,16 +211,16 @@ func writeErrorTexts(b *strings.Builder, all []errorText) {
 
 In the source code of the emulator, each error text has a comment with its origin. Of %d texts, %d are quoted from answers of AWS in public reports, %d are in AWS's documentation or service model, %d are the emulator's own texts about features that it does not support, and %d are unproven. The codes of unproven texts are mostly those of the service model; a test should rely on the code and not on the text.
 
-`, len(all), count["Quoted"], count["Document"]+count["Model"], count["Own"], count["Unproven"])
+`, len(all), count["ReportSource"], count["DocumentSource"]+count["ModelSource"], count["EmulatorSource"], count["UnprovenSource"])
 	b.WriteString("### Proven texts\n\n| Part | Code | Text | Source |\n|---|---|---|---|\n")
 	for _, e := range all {
-		if e.sourceKind != "Unproven" && e.sourceKind != "Own" {
+		if e.sourceKind != "UnprovenSource" && e.sourceKind != "EmulatorSource" {
 			fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", packageOfText(e), e.code, tableCell(e.text), e.reference)
 		}
 	}
 	b.WriteString("\n### Unproven texts\n\n| Part | Code | Text |\n|---|---|---|\n")
 	for _, e := range all {
-		if e.sourceKind == "Unproven" {
+		if e.sourceKind == "UnprovenSource" {
 			fmt.Fprintf(b, "| %s | `%s` | %s |\n", packageOfText(e), e.code, tableCell(e.text))
 		}
 	}

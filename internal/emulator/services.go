@@ -43,7 +43,7 @@ func services(w *store.Store) []*service {
 		},
 		{
 			name: "elasticloadbalancing", version: "2015-12-01",
-			codec:      wire.Query("http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/"),
+			codec:      wire.AWSQuery("http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/"),
 			operations: operationsByName(balancers.Operations()),
 		},
 		{
@@ -73,13 +73,13 @@ func services(w *store.Store) []*service {
 		},
 		{
 			name: "sts", version: "2011-06-15",
-			codec:              wire.Query("https://sts.amazonaws.com/doc/2011-06-15/"),
+			codec:              wire.AWSQuery("https://sts.amazonaws.com/doc/2011-06-15/"),
 			operations:         operationsByName(sts.New(w).Operations()),
 			unsignedOperations: map[string]bool{"AssumeRoleWithWebIdentity": true},
 		},
 		{
 			name: "iam", version: "2010-05-08",
-			codec:      wire.Query("https://iam.amazonaws.com/doc/2010-05-08/"),
+			codec:      wire.AWSQuery("https://iam.amazonaws.com/doc/2010-05-08/"),
 			operations: operationsByName(simulate.New(w).Operations()),
 		},
 		{

@@ -25,14 +25,14 @@ func (em *Emulator) verifySignature(r request) *store.Error {
 	if !em.store.Config.VerifySignatures || !known {
 		return nil
 	}
-	wrong := store.Errorf(store.Quoted("aws/aws-cli#134"), "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
+	wrong := store.Errorf(store.ReportSource("aws/aws-cli#134"), "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
 		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.").WithStatus(403)
 	at, err := time.Parse("20060102T150405Z", r.httpRequest.Header.Get("X-Amz-Date"))
 	if err != nil {
 		return wrong
 	}
 	if skew := em.store.Clock.Now().Sub(at).Abs(); skew > maxSkew {
-		return store.Errorf(store.Unproven, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
+		return store.Errorf(store.UnprovenSource, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
 	}
 	given := r.httpRequest.Header.Get("Authorization")
 	again, err := recomputeSignature(r.httpRequest.Context(), r, secret, at)

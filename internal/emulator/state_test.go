@@ -157,7 +157,7 @@ func TestRestoredStateIsExportedUnchanged(t *testing.T) {
 		if diff := cmp.Diff(string(before), string(after)); diff != "" {
 			t.Error(diff)
 		}
-		if broken := em.Store().Check(); len(broken) != 0 {
+		if broken := em.Store().CheckInvariants(); len(broken) != 0 {
 			t.Error(broken)
 		}
 	})

@@ -19,7 +19,7 @@ type errorText struct {
 	position   string
 	code       string
 	text       string
-	sourceKind string // "Quoted", "Document", "Model", "Own" or "Unproven"
+	sourceKind string // "ReportSource", "DocumentSource", "ModelSource", "EmulatorSource" or "UnprovenSource"
 	reference  string
 }
 
@@ -191,16 +191,16 @@ func codeSuffix(x *errorTextReader, e ast.Expr) string {
 	return ""
 }
 
-// parseSource parses the argument of an error function that names the source of the text: store.Unproven, store.Own, or a
-// call with a reference, such as store.Quoted("owner/name#1").
+// parseSource parses the argument of an error function that names the source of the text: store.UnprovenSource,
+// store.EmulatorSource, or a call with a reference, such as store.ReportSource("owner/name#1").
 func (x *errorTextReader) parseSource(e ast.Expr) (kind, ref string, ok bool) {
 	call, isCall := e.(*ast.CallExpr)
 	if !isCall {
 		kind = strings.TrimPrefix(x.qualifiedName(e), "store.")
-		return kind, "", kind == "Unproven" || kind == "Own"
+		return kind, "", kind == "UnprovenSource" || kind == "EmulatorSource"
 	}
 	kind = strings.TrimPrefix(x.qualifiedName(call.Fun), "store.")
-	if len(call.Args) != 1 || !slices.Contains([]string{"Document", "Model", "Quoted"}, kind) {
+	if len(call.Args) != 1 || !slices.Contains([]string{"DocumentSource", "ModelSource", "ReportSource"}, kind) {
 		return "", "", false
 	}
 	ref, ok = x.literal(call.Args[0])
@@ -256,12 +256,12 @@ func TestEachErrorMessageHasASource(t *testing.T) {
 	known := map[[2]string]errorText{}
 	for _, e := range all {
 		switch {
-		case e.sourceKind == "Quoted" && !thread.MatchString(e.reference):
+		case e.sourceKind == "ReportSource" && !thread.MatchString(e.reference):
 			t.Errorf("%s: %q is not a public thread such as \"owner/name#1\"", e.position, e.reference)
-		case e.sourceKind != "Unproven" && e.sourceKind != "Own" && e.reference == "":
+		case e.sourceKind != "UnprovenSource" && e.sourceKind != "EmulatorSource" && e.reference == "":
 			t.Errorf("%s: the source has no reference", e.position)
 		}
-		if e.sourceKind != "Own" && strings.Contains(e.text, "this emulator") {
+		if e.sourceKind != "EmulatorSource" && strings.Contains(e.text, "this emulator") {
 			t.Errorf("%s: a text about the emulator has source %s", e.position, e.sourceKind)
 		}
 		key := [2]string{e.code, e.text}

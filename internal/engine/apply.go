@@ -28,10 +28,10 @@ type run struct {
 	// wasConverged reports whether AWS matched the desired state before the run, and the desired state has not changed since
 	// that time. In this case, every step of the plan corrects drift.
 	wasConverged bool
-	// unrestoredSteps are the steps that would correct drift, but that the run skips because of --drift=report.
-	// unrestoredFindings report the same drift.
-	unrestoredSteps    map[plan.StepID]bool
-	unrestoredFindings finding.List
+	// uncorrectedSteps are the steps that would correct drift, but that the run skips because of --drift=report.
+	// uncorrectedFindings report the same drift.
+	uncorrectedSteps    map[plan.StepID]bool
+	uncorrectedFindings finding.List
 	// securityGroupDriftReported reports whether the findings about drift include a security group. The plan's finding about
 	// rules that were added to a security group is then left out.
 	securityGroupDriftReported bool
@@ -77,7 +77,7 @@ type execution struct {
 // not be applied before the stack is compared with AWS, it compares the stack and makes the plan again.
 func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
-		resolved, all, by, err := r.resolveContested(ctx, stack, found)
+		resolved, all, by, err := r.resolveContestedSettings(ctx, stack, found)
 		if err != nil {
 			r.out.FailedPhase = ObservePhase
 			return resolved, all, err
@@ -97,14 +97,14 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	for n := 0; ; n++ {
 		stack = r.holdRefusedParts(stack) // repeated for each plan, because a refusal in this run may have used up the budget of other steps
 		r.takeOverBlocked = slices.ContainsFunc(r.heldSteps, FailedStep.blocksTakeOver)
-		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
+		d, err := r.draftPlan(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importPauses(stack, r.e.now())))
 		if err != nil {
 			r.out.FailedPhase = ObservePhase
 			return err
 		}
 		waiting = d.Plan.WaitKeys
 		r.mem.waits = r.mem.waits.withKeys(waiting, r.e.now())
-		r.findRepeats(d, stack)
+		r.findRepeatedSteps(d, stack)
 		if n == 0 && !r.skipsAllSteps(d.Plan) && r.mem.comparison.NeedsComparison(d.Plan, r.e.now()) {
 			return errNeedsComparison
 		}
@@ -116,19 +116,19 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
-		r.out.Findings = append(r.withoutReportedDrift(d.Findings), r.unrestoredFindings...).Sorted()
+		r.out.Findings = append(r.withoutReportedDrift(d.Findings), r.uncorrectedFindings...).Sorted()
 		if d.Stack.DryRun {
 			waiting = nil // a dry run starts no wait, so that the deadlines of a later run are not shortened
 			r.out.Done = true
 			return nil
 		}
 		for _, a := range d.Plan.LoadBalancers {
-			r.recordLiveLoadBalancer(a, servingLoadBalancer(d, a))
+			r.recordLiveLoadBalancer(a, existingLoadBalancer(d, a))
 		}
 		r.out.FailedSteps, r.out.RetryAfter = nil, 0
 		start := r.e.now()
-		r.recordAssumedSecrets(d)
-		r.forgetSecrets(d.Plan)
+		r.recordAssumedSecretHashes(d)
+		r.invalidateSecretHashes(d.Plan)
 		err = r.apply(ctx, d.Plan, stack)
 		r.e.recordPhase(stack.ID.Kind, ApplyPhase, start)
 		if err != nil {
@@ -141,7 +141,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 				r.e.Secrets.RetainSecretHashes(r.out.ID, nil)
 			}
 		}
-		next, again := r.replan(stack)
+		next, again := r.needsReplan(stack)
 		if !again || r.out.Observations+observationsPerPlan > maxObservations {
 			if d.Plan.RetryAfter > 0 {
 				r.requeueAfter(d.Plan.RetryAfter)
@@ -157,8 +157,8 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	}
 }
 
-// replan reports whether failed steps require a new plan. next is the stack with the refused parts held.
-func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
+// needsReplan reports whether failed steps require a new plan. next is the stack with the refused parts held.
+func (r *run) needsReplan(stack model.Stack) (next model.Stack, again bool) {
 	h := &heldPartMarker{stack: stack}
 	for _, f := range r.out.FailedSteps {
 		switch {
@@ -193,9 +193,9 @@ func (r *run) holdRefusedParts(stack model.Stack) model.Stack {
 	return h.stack
 }
 
-// servingLoadBalancer returns the load balancer in AWS at an address: the load balancer that the plan keeps, or otherwise
+// existingLoadBalancer returns the load balancer in AWS at an address: the load balancer that the plan keeps, or otherwise
 // the load balancer that the plan replaces. It returns nil if neither exists.
-func servingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
+func existingLoadBalancer(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.ShownLoadBalancer(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
 		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.ShownARNs[a], d.Plan.KnownIDs[a]) {
@@ -248,10 +248,10 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		return err
 	}
-	openings := r.openingStepsForRefusedListeners(p, stack)
+	openings := r.portStepsOfRefusedListeners(p, stack)
 	var late []plan.Step // steps that open ports, carried out once AWS has accepted the listeners
 	for _, s := range p.Steps {
-		if r.unrestoredSteps[s.ID] || r.delayedSteps[s.ID] {
+		if r.uncorrectedSteps[s.ID] || r.delayedSteps[s.ID] {
 			continue
 		}
 		if openings[s.ID] {
@@ -265,7 +265,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			}
 			continue
 		}
-		if d := r.mem.releaseWait(r.out.Stack, s.Do, r.e.now()); d > 0 {
+		if d := r.mem.finalizerRemovalDelay(r.out.Stack, s.Do, r.e.now()); d > 0 {
 			wait(d)
 			continue
 		}
@@ -315,7 +315,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	f, backingOff := r.mem.stepRefusals.lastFailure(key, s, freed, r.e.now())
 	if !backingOff {
 		var err error
-		if f, err = r.callStep(ctx, p, s, stack, key, known); err != nil || f.Err == nil {
+		if f, err = r.attemptStep(ctx, p, s, stack, key, known); err != nil || f.Err == nil {
 			return err == nil, err
 		}
 	}
@@ -326,8 +326,8 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return false, nil
 }
 
-// callStep checks the fence and then carries out a step. A failure of the step is a FailedStep. An error ends the run.
-func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
+// attemptStep checks the fence and then carries out a step. A failure of the step is a FailedStep. An error ends the run.
+func (r *run) attemptStep(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
 	if err := ctx.Err(); err != nil {
 		return FailedStep{}, err
 	}
@@ -335,7 +335,7 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 		return FailedStep{}, err
 	}
 	start := r.e.now()
-	res, err := r.performStep(ctx, s, known)
+	res, err := r.applyStep(ctx, s, known)
 	r.e.recordPhase(p.Stack.Kind, phaseOf(s), start)
 	if err != nil {
 		f := FailedStep{Step: s, Class: r.classOf(s, err), Err: err, Called: true, key: key}
@@ -354,9 +354,9 @@ func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	if !plan.WritesToKubernetes(s.Do) {
 		r.mem.repeats.recordChange(changeKey(p, s, stack), res.ID, r.e.now())
 	}
-	r.recordWrittenSecret(s, res, known)
+	r.recordWrittenSecretHash(s, res, known)
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
-		r.mem.recordClaimed(r.out.Stack)
+		r.mem.recordFinalizerAdded(r.out.Stack)
 	}
 	if res.ID == "" {
 		return FailedStep{}, nil
@@ -392,14 +392,14 @@ func phaseOf(s plan.Step) Phase {
 	return Phase(s.Address.Kind)
 }
 
-// performStep carries out a step in Kubernetes or AWS.
-func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
+// applyStep carries out a step in Kubernetes or AWS.
+func (r *execution) applyStep(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	var res plan.StepResult
 	var err error
 	if plan.WritesToKubernetes(s.Do) {
 		res, err = r.e.Cluster.Apply(ctx, r.out.ID, s, known)
 	} else {
-		res, err = r.applyAWS(ctx, s, known)
+		res, err = r.applyAWSStep(ctx, s, known)
 	}
 	if plan.ChangesRouting(s.Do) {
 		// The time is recorded even if the call failed, because AWS may have made the change although its answer was lost.
@@ -412,9 +412,9 @@ func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.Kno
 	return res, nil
 }
 
-// applyAWS carries out a step in AWS. Until it returns, another goroutine, which reports unanswered calls, may use the view
-// and the memory of the run.
-func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
+// applyAWSStep carries out a step in AWS. Until it returns, another goroutine, which reports unanswered calls, may use the
+// view and the memory of the run.
+func (r *execution) applyAWSStep(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.StepResult, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.RequestedBy {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
@@ -436,9 +436,9 @@ func (r *execution) classOf(s plan.Step, err error) failure.Class {
 	return r.e.Cloud.Class(err)
 }
 
-// reportRepeats adds findings about changes that AWS does not persist. It requeues the stack for the time at which the next
-// of these changes may be repeated.
-func (r *run) reportRepeats() {
+// reportRepeatedChanges adds findings about changes that AWS does not persist. It requeues the stack for the time at which
+// the next of these changes may be repeated.
+func (r *run) reportRepeatedChanges() {
 	r.out.Findings = append(r.out.Findings, r.mem.repeats.findings()...).Sorted()
 	if _, next := r.mem.repeats.comparisonDue(r.e.now()); next > 0 {
 		r.requeueAfter(next)

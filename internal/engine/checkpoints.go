@@ -42,7 +42,7 @@ func (e *Engine) inputDigest(v *cluster.View, stack model.Stack, desired string)
 // firstComparisonDelay returns the time from the start of the process to the first comparison of a stack whose desired state
 // matches its checkpoint. It returns zero for every other stack, and for a stack that is to be deleted.
 func (e *Engine) firstComparisonDelay(stack model.Stack, digest string) time.Duration {
-	if e.Checkpoints == nil || stack.IsEmpty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
+	if e.Checkpoints == nil || stack.IsEmpty() || !e.Checkpoints.IsUnchanged(stack.ID, digest) {
 		return 0
 	}
 	return resync.FirstDelay(e.Resync, stack.ID.String())

@@ -31,12 +31,12 @@ func TestOnlyConvergedStacksAreDeferredAfterARestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := checkpoint.New()
-			registry.Begin("")
+			registry.Load("")
 			e := &Engine{Checkpoints: registry}
 			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true, LiveLoadBalancers: map[string]LiveLoadBalancer{"lb": {}}}
 			c.edit(&out)
 			e.recordConverged(out, true, c.found, "digest")
-			if late := registry.Unchanged(id, "digest"); late != c.late {
+			if late := registry.IsUnchanged(id, "digest"); late != c.late {
 				t.Errorf("comparison is deferred: %t, want %t", late, c.late)
 			}
 		})
@@ -58,14 +58,14 @@ func TestCheckpointsAreForgottenBeforeAChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := checkpoint.New()
-			registry.Begin("ALBGateway shop/edge one\nIngress shop/web other\n")
+			registry.Load("ALBGateway shop/edge one\nIngress shop/web other\n")
 			r := &execution{observation: observation{e: &Engine{Config: Config{Checkpoints: registry}}, out: &Outcome{ID: own}, reservedStacks: &c.reserved}}
 			r.forgetCheckpoints()
 			r.forgetCheckpoints()
-			if registry.Unchanged(own, "one") {
+			if registry.IsUnchanged(own, "one") {
 				t.Error("the checkpoint of the changed stack still exists")
 			}
-			if got := registry.Unchanged(other, "other"); got != c.otherStands {
+			if got := registry.IsUnchanged(other, "other"); got != c.otherStands {
 				t.Errorf("the checkpoint of the other stack exists: %t, want %t", got, c.otherStands)
 			}
 			if len(r.forgottenStacks) != c.forgotten {

@@ -20,7 +20,7 @@ func (e *Engine) IsConverged(id model.StackID) bool {
 // scheduleComparison requeues the stack for its next comparison with AWS.
 func (r *run) scheduleComparison(now time.Time) {
 	out := r.out
-	if out.IsOver() {
+	if out.IsStackDeleted() {
 		return
 	}
 	due := r.mem.comparison.EndRun(out.Done && !out.holdsRefusedSteps, now)

@@ -41,7 +41,7 @@ func (r *run) reportFailedSteps(lacksFacts bool) {
 	r.out.Done = r.out.Done && !slices.ContainsFunc(r.heldSteps, func(f FailedStep) bool { return f.Class != failure.Invalid })
 	r.out.Findings = append(r.out.Findings, r.findings(failed)...).Sorted()
 	r.mem.stepRefusals.endRun(r.wasEdited, r.e.now())
-	r.reportRepeats()
+	r.reportRepeatedChanges()
 }
 
 // requeueForFailedStep requeues the stack for the time at which a failed step may be called again.

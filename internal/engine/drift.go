@@ -25,8 +25,8 @@ const (
 
 // driftMemory stores, between runs, the drift of a stack.
 type driftMemory struct {
-	// unrestoredStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was only reported.
-	unrestoredStepKeys map[string]bool
+	// uncorrectedStepKeys has the texts (stepChangesKey) of the steps that would correct drift that was only reported.
+	uncorrectedStepKeys map[string]bool
 	// comparedAt is the time of the last observation from which a plan was made. That plan took into account all outside
 	// changes that were read before this time.
 	comparedAt time.Time
@@ -35,30 +35,32 @@ type driftMemory struct {
 // stepChangesKey returns a text that identifies a step together with its changes.
 func stepChangesKey(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
-// isUnrestored reports whether a step would correct drift that was reported but not corrected.
-func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestoredStepKeys[stepChangesKey(s)] }
+// isUncorrectedDrift reports whether a step would correct drift that was reported but not corrected.
+func (d *driftMemory) isUncorrectedDrift(s plan.Step) bool {
+	return d.uncorrectedStepKeys[stepChangesKey(s)]
+}
 
-// setUnrestored replaces the stored steps that would correct drift, but are not carried out.
-func (d *driftMemory) setUnrestored(steps []plan.Step) {
-	d.unrestoredStepKeys = nil
+// setUncorrectedSteps replaces the stored steps that would correct drift, but are not carried out.
+func (d *driftMemory) setUncorrectedSteps(steps []plan.Step) {
+	d.uncorrectedStepKeys = nil
 	for _, s := range steps {
-		if d.unrestoredStepKeys == nil {
-			d.unrestoredStepKeys = map[string]bool{}
+		if d.uncorrectedStepKeys == nil {
+			d.uncorrectedStepKeys = map[string]bool{}
 		}
-		d.unrestoredStepKeys[stepChangesKey(s)] = true
+		d.uncorrectedStepKeys[stepChangesKey(s)] = true
 	}
 }
 
-// unplannedChanges returns the outside changes that were read after the last plan was made.
-func (d *driftMemory) unplannedChanges(all []observed.OutsideChange) []observed.OutsideChange {
+// changesSinceLastPlan returns the outside changes that were read after the last plan was made.
+func (d *driftMemory) changesSinceLastPlan(all []observed.OutsideChange) []observed.OutsideChange {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.OutsideChange) bool { return !f.ReadAt.After(d.comparedAt) })
 }
 
-// restoresDrift reports whether a step corrects one of outsideChanges. If wasConverged is true, the stack matched its
+// correctsDrift reports whether a step corrects one of outsideChanges. If wasConverged is true, the stack matched its
 // desired state before these changes. The plan then only corrects drift, so every step for a changed kind of resource
 // corrects drift. If wasConverged is false, the plan may also carry out an edit, or steps that an earlier run did not carry
 // out. Only a step for the changed resource itself then corrects drift.
-func restoresDrift(p plan.Plan, s plan.Step, wasConverged bool, outsideChanges []observed.OutsideChange) bool {
+func correctsDrift(p plan.Plan, s plan.Step, wasConverged bool, outsideChanges []observed.OutsideChange) bool {
 	if s.IsRevocation {
 		return false // a step that withdraws a right is always carried out, even with --drift=report
 	}
@@ -90,10 +92,10 @@ func (r *run) findDrift(d Draft) {
 	if mode == IgnoreDrift {
 		return
 	}
-	outsideChanges := r.mem.drift.unplannedChanges(d.Have.Facts.OutsideChanges)
+	outsideChanges := r.mem.drift.changesSinceLastPlan(d.Have.Facts.OutsideChanges)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
-		was, now := r.mem.drift.isUnrestored(s), restoresDrift(d.Plan, s, r.wasConverged, outsideChanges)
+		was, now := r.mem.drift.isUncorrectedDrift(s), correctsDrift(d.Plan, s, r.wasConverged, outsideChanges)
 		if now && !was && !r.reportedRepeatedSteps[s.ID] && !r.delayedSteps[s.ID] {
 			found = append(found, s)
 		}
@@ -101,16 +103,16 @@ func (r *run) findDrift(d Draft) {
 			left = append(left, s)
 		}
 	}
-	r.unrestoredSteps = map[plan.StepID]bool{}
+	r.uncorrectedSteps = map[plan.StepID]bool{}
 	for _, s := range left {
-		r.unrestoredSteps[s.ID] = true
+		r.uncorrectedSteps[s.ID] = true
 	}
-	r.mem.drift.setUnrestored(left)
+	r.mem.drift.setUncorrectedSteps(left)
 	does := mode
 	if !r.wasConverged {
 		does = RepairDrift
 	}
-	found, left = joinByResource(found), joinByResource(left)
+	found, left = mergeStepsByResource(found), mergeStepsByResource(left)
 	for _, s := range found {
 		r.e.Recorder.RecordDrift(r.out.ID, s.Address.Kind, does)
 	}
@@ -122,7 +124,7 @@ func (r *run) findDrift(d Draft) {
 		r.out.Drift = text.findings(found)
 		text.mode, text.includesEdit = mode, false
 	}
-	r.unrestoredFindings = text.findings(left)
+	r.uncorrectedFindings = text.findings(left)
 	r.securityGroupDriftReported = slices.ContainsFunc(slices.Concat(found, left), isSecurityGroupStep)
 }
 
@@ -133,11 +135,11 @@ func (r *run) withoutReportedDrift(found finding.List) finding.List {
 
 func isSecurityGroupStep(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
 
-// joinByResource returns the steps, with all updates of a resource joined to one. Updates of recreated resources are left
-// out.
-func joinByResource(steps []plan.Step) (out []plan.Step) {
+// mergeStepsByResource returns the steps, with all updates of a resource joined to one. Updates of recreated resources are
+// left out.
+func mergeStepsByResource(steps []plan.Step) (out []plan.Step) {
 	at := map[plan.Address]int{}
-	for _, s := range withoutRecreated(steps) {
+	for _, s := range withoutRecreatedResources(steps) {
 		i, known := at[s.Address]
 		if !known || s.Verb != plan.Update || out[i].Verb != plan.Update {
 			at[s.Address] = len(out)
@@ -151,8 +153,8 @@ func joinByResource(steps []plan.Step) (out []plan.Step) {
 	return out
 }
 
-// withoutRecreated returns the steps without updates and deletions of resources that other steps create.
-func withoutRecreated(steps []plan.Step) (out []plan.Step) {
+// withoutRecreatedResources returns the steps without updates and deletions of resources that other steps create.
+func withoutRecreatedResources(steps []plan.Step) (out []plan.Step) {
 	created := map[plan.Address]bool{}
 	for _, s := range steps {
 		created[s.Address] = created[s.Address] || s.Verb == plan.Create
@@ -163,7 +165,9 @@ func withoutRecreated(steps []plan.Step) (out []plan.Step) {
 // skipsAllSteps reports whether the run carries out no step of the plan, because each step waits, is delayed, or would
 // correct drift that is only reported.
 func (r *run) skipsAllSteps(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayedSteps[s.ID] && !r.mem.drift.isUnrestored(s) })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+		return !s.Waits() && !r.delayedSteps[s.ID] && !r.mem.drift.isUncorrectedDrift(s)
+	})
 }
 
 // maxNamedItems is the maximum number of changed resources, changes of one resource, or objects in the findings of a run.

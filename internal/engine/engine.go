@@ -24,10 +24,10 @@ type Frontend interface {
 	// findings. The stack is empty if it has no members. live is nil in the first call. If the returned stack is Contested,
 	// it is translated again, and live is the observed state.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// WithdrawnParts returns the parts of the observed state that the members of a stack have no right to use any more. It
-	// also returns the questions to AWS whose answers are still missing; until they are answered, the result may be
+	// WithdrawnResources returns the parts of the observed state that the members of a stack have no right to use any more.
+	// It also returns the questions to AWS whose answers are still missing; until they are answered, the result may be
 	// incomplete. The engine calls it if the plan holds resources that differ from the desired state.
-	WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
+	WithdrawnResources(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
 	// Report returns the status and the events that are written after a run. The outcome of a run that failed as a whole has
 	// no DNS names and no changes.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
@@ -127,9 +127,9 @@ type LiveLoadBalancer struct {
 	Active bool
 }
 
-// IsOver reports whether the stack has no resources in AWS any more and no object belongs to the stack. It is false for
-// stacks with held parts.
-func (o Outcome) IsOver() bool {
+// IsStackDeleted reports whether the stack has no resources in AWS any more and no object belongs to the stack. It is false
+// for stacks with held parts.
+func (o Outcome) IsStackDeleted() bool {
 	held := o.Plan.HasRetainedParts && (o.Stack.Held.AllResources || len(o.Stack.Held.Members) > 0)
 	return o.Stack.IsEmpty() && !held && o.Done && o.Err == nil &&
 		!slices.ContainsFunc(o.Stack.Leaving, func(m model.Member) bool { return m.Claimed })
@@ -165,8 +165,8 @@ type FailedStep struct {
 	key stepKey
 }
 
-// failureOfUncalledStep returns f as the failure of step s, which makes no call for the duration wait.
-func (f FailedStep) failureOfUncalledStep(s plan.Step, wait time.Duration) FailedStep {
+// forDelayedStep returns f as the failure of step s, which makes no call for the duration wait.
+func (f FailedStep) forDelayedStep(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f
 }

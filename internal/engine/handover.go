@@ -17,16 +17,16 @@ import (
 // errReserved is the error of a run that ends because another run reconciles the stack with which it shares a load balancer.
 var errReserved = errors.New("another run is changing the load balancer")
 
-// decideRelation determines, once in a run, the relation of the stack to another stack. If the stack takes over the load
+// decideStackRelation determines, once in a run, the relation of the stack to another stack. If the stack takes over the load
 // balancer of the other stack, it reserves the other stack for the run, and returns the observed state of both stacks.
-func (r *observation) decideRelation(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
+func (r *observation) decideStackRelation(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {
 			return model.Stack{}, false, nil
 		}
 		of, _, err := r.e.translateFor(r.view, stack.ID, id, nil)
 		return of, true, err
-	}, r.statusLoadBalancer)
+	}, r.statusHostname)
 	if err != nil {
 		return have, err
 	}
@@ -53,8 +53,8 @@ func (r *observation) decideRelation(ctx context.Context, stack model.Stack, hav
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.AttributeQuestions(have)...))
 }
 
-// applyRelation adds the bindings to the observed state, and returns the part that the relation assigns to the stack.
-func (r *observation) applyRelation(stack model.Stack, have observed.Stack) observed.Stack {
+// applyStackRelation adds the bindings to the observed state, and returns the part that the relation assigns to the stack.
+func (r *observation) applyStackRelation(stack model.Stack, have observed.Stack) observed.Stack {
 	have.Bindings = r.e.Cluster.Bindings(r.view, stack.ID)
 	var others []observed.Binding
 	if r.relation.Kind == handover.TakesOver {
@@ -63,8 +63,8 @@ func (r *observation) applyRelation(stack model.Stack, have observed.Stack) obse
 	return r.relation.AdjustObserved(stack, have, others, r.portTextOf)
 }
 
-// statusLoadBalancer returns the DNS name of the load balancer in the status of an object, or "" if there is none.
-func (r *observation) statusLoadBalancer(ref finding.Ref) string {
+// statusHostname returns the DNS name of the load balancer in the status of an object, or "" if there is none.
+func (r *observation) statusHostname(ref finding.Ref) string {
 	obj, err := r.view.Object(ref.Kind, ref.Namespace, ref.Name)
 	if err != nil || obj == nil {
 		return ""
@@ -84,8 +84,8 @@ func (f FailedStep) blocksTakeOver() bool {
 	return f.Class != failure.Invalid && !f.lacksCapacity() && !f.isKubernetesStep()
 }
 
-// withRelation returns the desired state of a stack, adapted to its relation to another stack, and findings about it.
-func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
+// withStackRelation returns the desired state of a stack, adapted to its relation to another stack, and findings about it.
+func (r *observation) withStackRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, found := r.relation.AdjustDesired(stack, have)
 	if r.takeOverBlocked && r.relation.Kind == handover.TakesOver && r.relation.DependsOnOther(have) {
 		stack.Held.AllResources = true
@@ -93,9 +93,9 @@ func (r *observation) withRelation(stack model.Stack, have observed.Stack) (mode
 	return stack, found
 }
 
-// holdUnlessAdmitted holds a stack that is not permitted to take over its desired load balancer, and reports the reasons. A
-// take-over that has already begun continues. The tags of the load balancer show whether a take-over has begun.
-func (r *observation) holdUnlessAdmitted(d *Draft) {
+// holdUnlessTakeOverPermitted holds a stack that is not permitted to take over its desired load balancer, and reports the
+// reasons. A take-over that has already begun continues. The tags of the load balancer show whether a take-over has begun.
+func (r *observation) holdUnlessTakeOverPermitted(d *Draft) {
 	var found finding.List
 	switch {
 	case r.relation.Kind == handover.TakeOverNotAllowed:

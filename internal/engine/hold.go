@@ -75,10 +75,10 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		if f.lacksCapacity() && !(s.NeedsExtraQuota && perStepQuotas[errorCode(f.Err)]) {
 			return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.OverQuota) })
 		}
-		return f.Class == failure.Quota && s.NeedsExtraQuota && h.markRulesInPlace(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
+		return f.Class == failure.Quota && s.NeedsExtraQuota && h.markRulesForInPlaceUpdate(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
 	case plan.CreateTargetGroup:
 		if f.isComputedNameTaken() {
-			return h.avoidTargetGroupName(do.Group.ID, do.Group.Name)
+			return h.markTargetGroupNameTaken(do.Group.ID, do.Group.Name)
 		}
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
 			// Without the target group, the replacement would not serve all requests of the existing load balancer.
@@ -91,7 +91,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		return rules || byDefault
 	case plan.CreateLoadBalancer:
 		if f.isComputedNameTaken() {
-			return h.avoidName(s.Address.ID, do.Name)
+			return h.markLoadBalancerNameTaken(s.Address.ID, do.Name)
 		}
 		isFrontendNLB := s.Address.ID != model.LoadBalancerID
 		if !isFrontendNLB && invalid && len(lb.Tags) > 0 {
@@ -121,7 +121,7 @@ func (h *heldPartMarker) hold(f FailedStep) bool {
 		return holdDefaultActions(lb, isListener)
 	case plan.AddCertificate:
 		matches := func(l model.Listener) bool { return isListener(l) && l.TLS != nil }
-		return changeListeners(lb, matches, func(l *model.Listener) bool { return leaveOutCertificate(l, do.ARN, f.Class == failure.Quota) })
+		return changeListeners(lb, matches, func(l *model.Listener) bool { return omitCertificate(l, do.ARN, f.Class == failure.Quota) })
 	case plan.SetPriorities:
 		return changeListeners(lb, isListener, func(l *model.Listener) bool { return markHeld(&l.OrderHeld, model.HeldRefused) })
 	}
@@ -147,9 +147,9 @@ func (h *heldPartMarker) holdRules(why model.Held, matches func(port int32, r *m
 	return h.changeRules(matches, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
-// markRulesInPlace marks the matching rules to be changed in one call, because the quota does not permit the new target
-// group in addition to the old target group. It reports whether one of them was not marked before.
-func (h *heldPartMarker) markRulesInPlace(matches func(port int32, r *model.Rule) bool) bool {
+// markRulesForInPlaceUpdate marks the matching rules to be changed in one call, because the quota does not permit the new
+// target group in addition to the old target group. It reports whether one of them was not marked before.
+func (h *heldPartMarker) markRulesForInPlaceUpdate(matches func(port int32, r *model.Rule) bool) bool {
 	return h.changeRules(matches, func(r *model.Rule) bool { return setIfUnset(&r.InPlace) })
 }
 
@@ -175,9 +175,9 @@ func (h *heldPartMarker) changeRules(matches func(port int32, r *model.Rule) boo
 	return changed
 }
 
-// leaveOutCertificate leaves a refused certificate out of a listener, so that the removal of other certificates is not
+// omitCertificate leaves a refused certificate out of a listener, so that the removal of other certificates is not
 // delayed. overQuota reports whether a quota is the reason. The result is false if it was left out before.
-func leaveOutCertificate(l *model.Listener, arn string, overQuota bool) bool {
+func omitCertificate(l *model.Listener, arn string, overQuota bool) bool {
 	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.OverQuota, arn) {
 		return false
 	}

@@ -23,7 +23,7 @@ type memory struct {
 	createdByThisProcess bool
 	// lastRunFinished reports whether the last run carried out all steps.
 	lastRunFinished bool
-	repeats         repeats
+	repeats         repeatedChanges
 	stepRefusals    refusals
 	waits           waits
 	comparison      resync.State
@@ -120,7 +120,7 @@ func (m *memories) countImport(id model.StackID, s plan.Step, now time.Time) {
 // planMemory returns the part of the memory on which a plan depends.
 func (m memory) planMemory(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
 	return plan.Memory{
-		LastChangeUnfinished: !m.lastRunFinished, RemainingPropagation: m.propagationLeft(now, propagation), WaitedTimes: m.waits.waitedTimes(now), PausedImports: imports,
+		LastChangeUnfinished: !m.lastRunFinished, RemainingPropagation: m.propagationLeft(now, propagation), WaitedTimes: m.waits.waitDurations(now), PausedImports: imports,
 	}
 }
 

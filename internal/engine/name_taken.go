@@ -27,13 +27,13 @@ func (f FailedStep) isComputedNameTaken() bool {
 	if !computed {
 		return false
 	}
-	var other failure.OtherOwner
+	var other failure.OtherOwnerError
 	return errors.As(f.Err, &other)
 }
 
-// avoidName records that a computed name of the load balancer with an ID is taken. The next plan then computes another name.
-// It returns false if no alternative is left, or if the name was recorded before.
-func (h *heldPartMarker) avoidName(id, taken string) bool {
+// markLoadBalancerNameTaken records that a computed name of the load balancer with an ID is taken. The next plan then
+// computes another name. It returns false if no alternative is left, or if the name was recorded before.
+func (h *heldPartMarker) markLoadBalancerNameTaken(id, taken string) bool {
 	lb := h.loadBalancer()
 	if id == model.FrontendNLBID {
 		if h.stack.FrontendNLB == nil {
@@ -45,9 +45,9 @@ func (h *heldPartMarker) avoidName(id, taken string) bool {
 	return addTakenName(&lb.NamesTaken, taken)
 }
 
-// avoidTargetGroupName records that a computed name of the target group with an ID is taken. The next plan then computes
+// markTargetGroupNameTaken records that a computed name of the target group with an ID is taken. The next plan then computes
 // another name. It returns false if no alternative is left, or if the name was recorded before.
-func (h *heldPartMarker) avoidTargetGroupName(id, taken string) bool {
+func (h *heldPartMarker) markTargetGroupNameTaken(id, taken string) bool {
 	h.stack.TargetGroups = slices.Clone(h.stack.TargetGroups)
 	g := h.stack.TargetGroup(id)
 	return g != nil && addTakenName(&g.NamesTaken, taken)
@@ -67,7 +67,7 @@ func addTakenName(names *[]string, taken string) bool {
 // findings have the field that sets the name. why is a text that identifies the existing resource.
 func (f FailedStep) nameTakenFindings(id model.StackID, why string) (out finding.List) {
 	setting := naming.SettingField(id.Kind, "load-balancer-name")
-	var lost failure.NoStack
+	var lost failure.NoStackError
 	for _, ref := range f.Step.RequestedBy {
 		field, by, fix := string(f.Step.Address.Kind), "the controller computes the name", "remove the other resource"
 		_, names := f.Step.Do.(plan.CreateLoadBalancer)

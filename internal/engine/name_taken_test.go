@@ -63,7 +63,7 @@ func TestATakenNameIsReportedAtItsField(t *testing.T) {
 func TestFixForALoadBalancerWithoutStackTag(t *testing.T) {
 	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, RequestedBy: []finding.Ref{web}}
-	got := FailedStep{Step: step, Err: failure.NoStack("cluster rig")}.nameTakenFindings(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "why")
+	got := FailedStep{Step: step, Err: failure.NoStackError("cluster rig")}.nameTakenFindings(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "why")
 	const want = "if the status of the object shows this load balancer, tag the load balancer with ingress.k8s.aws/stack=shop/web and ingress.k8s.aws/resource=LoadBalancer; otherwise set "
 	if len(got) != 1 || !strings.HasPrefix(got[0].Fix, want) {
 		t.Errorf("got %+v", got)

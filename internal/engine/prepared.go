@@ -11,9 +11,9 @@ import (
 // created. If AWS refused the listener, or a step that the listener needs, at the last attempt, the order is reversed: the
 // port is opened after the listener was created. A failed attempt then leaves no open port.
 
-// openingStepsForRefusedListeners returns the steps of a plan that open ports only for recently refused listeners. A
+// portStepsOfRefusedListeners returns the steps of a plan that open ports only for recently refused listeners. A
 // listener is recently refused if AWS refused the listener, or a step that it needs, at the last attempt.
-func (r *run) openingStepsForRefusedListeners(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
+func (r *run) portStepsOfRefusedListeners(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)
 		return ok && len(do.Revoke) == 0

@@ -142,8 +142,8 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 	known := s.steps[k]
 	if known != nil {
 		known.lastRun = s.currentRun
-		if now.Before(known.dueAt) && !(freed && known.waitsForOther()) {
-			return known.failedStep.failureOfUncalledStep(step, known.dueAt.Sub(now)), true
+		if now.Before(known.dueAt) && !(freed && known.waitsForOtherResource()) {
+			return known.failedStep.forDelayedStep(step, known.dueAt.Sub(now)), true
 		}
 	}
 	for _, sc := range k.scopes() {
@@ -152,15 +152,15 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 			continue
 		}
 		c.refill(sc, now)
-		wait := c.delayOf(sc, k, known != nil, s.currentRun, now)
+		wait := c.stepDelay(sc, k, known != nil, s.currentRun, now)
 		if wait == 0 {
 			continue
 		}
 		if known != nil && !sc.closes {
 			// Refused values share only a budget. A message about another value would therefore be wrong.
-			return known.failedStep.failureOfUncalledStep(step, wait), true
+			return known.failedStep.forDelayedStep(step, wait), true
 		}
-		f := c.failedStep.failureOfUncalledStep(step, wait)
+		f := c.failedStep.forDelayedStep(step, wait)
 		if known == nil {
 			f.Skipped = true
 			c.recordSkipped(k, step, s.currentRun)
@@ -198,7 +198,7 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 		r := s.steps[k]
 		if r != nil && now.Before(r.dueAt) {
 			r.lastRun = s.currentRun
-			out = append(out, r.failedStep.failureOfUncalledStep(r.failedStep.Step, r.dueAt.Sub(now)))
+			out = append(out, r.failedStep.forDelayedStep(r.failedStep.Step, r.dueAt.Sub(now)))
 			return
 		}
 		for _, sc := range k.scopes() {
@@ -207,17 +207,17 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 				continue
 			}
 			c.refill(sc, now)
-			if wait := c.delayOfRetry(sc, k, s.currentRun, now); r != nil && wait > 0 {
+			if wait := c.retryDelay(sc, k, s.currentRun, now); r != nil && wait > 0 {
 				r.lastRun = s.currentRun
-				out = append(out, r.failedStep.failureOfUncalledStep(r.failedStep.Step, wait))
+				out = append(out, r.failedStep.forDelayedStep(r.failedStep.Step, wait))
 				return
 			}
 			if c.skippedSteps[k] == nil {
 				continue
 			}
-			if wait := c.delayOf(sc, k, false, s.currentRun, now); wait > 0 {
+			if wait := c.stepDelay(sc, k, false, s.currentRun, now); wait > 0 {
 				c.skippedSteps[k].lastRun = s.currentRun
-				f := c.failedStep.failureOfUncalledStep(c.skippedSteps[k].step, wait)
+				f := c.failedStep.forDelayedStep(c.skippedSteps[k].step, wait)
 				f.Skipped = true
 				out = append(out, f)
 				return
@@ -252,8 +252,9 @@ func (s *refusals) pendingFailures(stack model.Stack, now time.Time) (out []Fail
 	return out
 }
 
-// waitsForOther reports whether the refusal ends when another resource is deleted (InUse) or becomes ready (NotReady).
-func (r *refusal) waitsForOther() bool {
+// waitsForOtherResource reports whether the refusal ends when another resource is deleted (InUse) or becomes ready
+// (NotReady).
+func (r *refusal) waitsForOtherResource() bool {
 	return r.failedStep.Class == failure.InUse || r.failedStep.Class == failure.NotReady
 }
 
@@ -263,22 +264,22 @@ func (c *scopeState) refill(sc scope, now time.Time) {
 	c.refilledAt = now
 }
 
-// delayOfRetry returns how much longer a scope delays a step that AWS refused before and whose own back-off is over. The
+// retryDelay returns how much longer a scope delays a step that AWS refused before and whose own back-off is over. The
 // reason is the shared back-off of a quota, or an exhausted budget of refused values. It is called before the plan is made,
 // so that the plan leaves out all such steps. If each plan found only one of them, steps of other namespaces would wait.
-func (c *scopeState) delayOfRetry(sc scope, k stepKey, run int, now time.Time) time.Duration {
+func (c *scopeState) retryDelay(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
-		return c.delayOf(sc, k, true, run, now)
+		return c.stepDelay(sc, k, true, run, now)
 	case sc.countsAllNamespaces() && now.Before(c.dueAt):
 		return c.dueAt.Sub(now)
 	}
 	return 0
 }
 
-// delayOf returns how long a scope delays a step, or 0 if the step may be called. repeat reports whether AWS has refused
+// stepDelay returns how long a scope delays a step, or 0 if the step may be called. repeat reports whether AWS has refused
 // this step before.
-func (c *scopeState) delayOf(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
+func (c *scopeState) stepDelay(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
 	if !sc.closes {
 		cost := 1.0
 		if repeat {

@@ -16,14 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// repeats has the successful changes of a stack, by changeKey. It detects changes that are repeated. One repetition is
-// normal: an external actor has undone the change. Many repetitions mean that AWS does not show what was written, or that an
-// external actor keeps undoing the change. To avoid endless calls, repetitions have an exponential back-off, and a finding
-// reports them. The other steps of the stack are not delayed.
+// repeatedChanges has the successful changes of a stack, by changeKey. It detects changes that are repeated. One repetition
+// is normal: an external actor has undone the change. Many repetitions mean that AWS does not show what was written, or that
+// an external actor keeps undoing the change. To avoid endless calls, repetitions have an exponential back-off, and a
+// finding reports them. The other steps of the stack are not delayed.
 //
 // A change is identified by its operation, resource and content. Its streak ends when a comparison with AWS shows that the
 // change persists.
-type repeats map[string]*repeatedChange
+type repeatedChanges map[string]*repeatedChange
 
 // repeatedChange is a change that was carried out at least once.
 type repeatedChange struct {
@@ -59,12 +59,12 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 		content = checkpoint.Digest(s.Do)
 	}
 	lb := p.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
-	return checkpoint.Digest(k.operation, k.call, k.address, k.rule, content, id, lb, targetGroupsOf(p, s.Do))
+	return checkpoint.Digest(k.operation, k.call, k.address, k.rule, content, id, lb, targetGroupARNs(p, s.Do))
 }
 
-// targetGroupsOf returns the ARNs of the target groups of the stack that action do forwards to, "" for each ARN that is not
+// targetGroupARNs returns the ARNs of the target groups of the stack that action do forwards to, "" for each ARN that is not
 // known.
-func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
+func targetGroupARNs(p plan.Plan, do plan.Action) (out []string) {
 	for _, a := range plan.RuleActionsOf(do) {
 		if forward, ok := a.(model.Forward); ok {
 			for _, g := range forward.Groups {
@@ -77,12 +77,12 @@ func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 
 // recordChange records a change that was carried out, and the ID of the resource that it created (created; "" if none). It
 // records nothing if key is empty or now is zero (no clock).
-func (r *repeats) recordChange(key, created string, now time.Time) {
+func (r *repeatedChanges) recordChange(key, created string, now time.Time) {
 	if now.IsZero() || key == "" {
 		return
 	}
 	if *r == nil {
-		*r = repeats{}
+		*r = repeatedChanges{}
 	}
 	c := (*r)[key]
 	if c == nil || changeBackOff.HasEnded(c.streak, now) {
@@ -91,12 +91,12 @@ func (r *repeats) recordChange(key, created string, now time.Time) {
 	}
 	c.streak.Repetitions++
 	c.streak.LastWrite, c.createdID = now, created
-	c.compareAt = now.Add(changeBackOff.Wait(c.streak))
+	c.compareAt = now.Add(changeBackOff.Delay(c.streak))
 }
 
 // comparisonDue reports whether the stack must be compared with AWS now because of a reported change. next is the time until
 // the next comparison because of a reported change; 0 if none is scheduled.
-func (r repeats) comparisonDue(now time.Time) (due bool, next time.Duration) {
+func (r repeatedChanges) comparisonDue(now time.Time) (due bool, next time.Duration) {
 	for _, c := range r {
 		left := c.compareAt.Sub(now)
 		switch {
@@ -111,7 +111,7 @@ func (r repeats) comparisonDue(now time.Time) (due bool, next time.Duration) {
 }
 
 // findings returns the findings about repeated changes.
-func (r repeats) findings() (out finding.List) {
+func (r repeatedChanges) findings() (out finding.List) {
 	for _, c := range r {
 		out = append(out, c.reportedFindings...)
 	}
@@ -123,7 +123,7 @@ func (r repeats) findings() (out finding.List) {
 // settle window of an earlier change, and the plan does not contain this change, AWS has persisted the change, and it is
 // removed from r. If edited is true, the desired state has changed, and changes that are not in the plan are removed
 // immediately.
-func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
+func (r repeatedChanges) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
 	}
@@ -147,12 +147,12 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		}
 		there := createdResourceExists(s.Do, c.createdID, d.Have)
 		delayed[s.ID] = left > 0 || there
-		if changeBackOff.Delays(c.streak) || there {
+		if changeBackOff.IsDelayed(c.streak) || there {
 			reported[s.ID] = true
-			c.reportedFindings = notPersistedFindings(d, stack, s, *c)
+			c.reportedFindings = unpersistedChangeFindings(d, stack, s, *c)
 		}
-		if c.compareAt = c.streak.LastWrite.Add(changeBackOff.Wait(c.streak)); !c.compareAt.After(now) {
-			c.compareAt = now.Add(changeBackOff.Wait(c.streak)) // the change is repeated in this run, or later
+		if c.compareAt = c.streak.LastWrite.Add(changeBackOff.Delay(c.streak)); !c.compareAt.After(now) {
+			c.compareAt = now.Add(changeBackOff.Delay(c.streak)) // the change is repeated in this run, or later
 		}
 	}
 	for _, s := range d.Plan.Steps {
@@ -171,7 +171,7 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 }
 
 // wasCreatedByReportedChange reports whether the resource with this ID was created by a change that a finding reports.
-func (r repeats) wasCreatedByReportedChange(id string) bool {
+func (r repeatedChanges) wasCreatedByReportedChange(id string) bool {
 	for _, c := range r {
 		if c.createdID == id && len(c.reportedFindings) > 0 {
 			return true
@@ -193,9 +193,9 @@ func createdResourceExists(do plan.Action, id string, have observed.Stack) bool 
 	return false
 }
 
-// notPersistedFindings returns findings about a change that was made but that AWS does not show. The message has the desired
-// values and the values that AWS shows.
-func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
+// unpersistedChangeFindings returns findings about a change that was made but that AWS does not show. The message has the
+// desired values and the values that AWS shows.
+func unpersistedChangeFindings(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
 	what := resourceText(s.Address)
 	if rule, ok := findRule(stack, s.Rule); ok {
 		what = rule.Text(s.Rule.Port)
@@ -215,7 +215,7 @@ func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedCha
 		text = strings.TrimPrefix(string(s.ID), s.Address.String()+" ")
 	}
 	times, again := fmt.Sprintf("%d times", changeBackOff.FreeRepetitions+1), "it is applied again with a back-off of up to 15 minutes"
-	if !changeBackOff.Delays(c.streak) {
+	if !changeBackOff.IsDelayed(c.streak) {
 		times, again = "once", "it is not created a second time"
 	}
 	for _, ref := range findingObjects(s, stack) {
@@ -228,17 +228,17 @@ func notPersistedFindings(d Draft, stack model.Stack, s plan.Step, c repeatedCha
 	return out
 }
 
-// findRepeats determines which steps of the plan in d repeat an earlier change, and stores which of them are delayed or
+// findRepeatedSteps determines which steps of the plan in d repeat an earlier change, and stores which of them are delayed or
 // reported.
-func (r *run) findRepeats(d Draft, stack model.Stack) {
+func (r *run) findRepeatedSteps(d Draft, stack model.Stack) {
 	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.ReadBound.Since, r.wasEdited, r.e.now())
-	r.repeatingSteps, r.delayedSteps, r.reportedRepeatedSteps = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
+	r.repeatingSteps, r.delayedSteps, r.reportedRepeatedSteps = again, addPreparationSteps(d.Plan, delayed), addDependentSteps(d.Plan, reported)
 	r.delayFrequentEdits(d.Plan)
 }
 
-// withPreparations adds to delayed the steps that only prepare delayed steps, such as the deletion of a resource that would
-// be created again. It modifies and returns delayed; nil if delayed is empty.
-func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID]bool {
+// addPreparationSteps adds to delayed the steps that only prepare delayed steps, such as the deletion of a resource that
+// would be created again. It modifies and returns delayed; nil if delayed is empty.
+func addPreparationSteps(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID]bool {
 	if len(delayed) == 0 {
 		return nil
 	}
@@ -281,9 +281,9 @@ func withoutDelayedRules(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool)
 	return s
 }
 
-// withDependents adds to a set of steps the steps that depend on them, and the steps that set rule priorities on a listener
-// for which the set creates a rule. It modifies and returns the set; nil if the set is empty.
-func withDependents(p plan.Plan, of map[plan.StepID]bool) map[plan.StepID]bool {
+// addDependentSteps adds to a set of steps the steps that depend on them, and the steps that set rule priorities on a
+// listener for which the set creates a rule. It modifies and returns the set; nil if the set is empty.
+func addDependentSteps(p plan.Plan, of map[plan.StepID]bool) map[plan.StepID]bool {
 	if len(of) == 0 {
 		return nil
 	}

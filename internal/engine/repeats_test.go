@@ -13,7 +13,7 @@ import (
 
 // repeatedStack simulates runs of one stack, and has the changes that the runs made.
 type repeatedStack struct {
-	repeats
+	repeatedChanges
 	stack  model.Stack
 	now    time.Time
 	readAt time.Time // time at which the observed state of the plan was read; zero: now
@@ -163,8 +163,8 @@ func TestPreparationsAreDelayedWithTheirSteps(t *testing.T) {
 			{ID: "after", After: []plan.StepID{"create"}},
 		},
 	}
-	delayed := withPreparations(p, map[plan.StepID]bool{"create": true})
-	reported := withDependents(p, map[plan.StepID]bool{"create": true})
+	delayed := addPreparationSteps(p, map[plan.StepID]bool{"create": true})
+	reported := addDependentSteps(p, map[plan.StepID]bool{"create": true})
 	for _, s := range p.Steps {
 		if want := s.ID == "create" || s.ID == "delete a" || s.ID == "delete b"; delayed[s.ID] != want {
 			t.Errorf("%s delayed: %t", s.ID, delayed[s.ID])

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// recordClaimed records that a finalizer was added to an object of the stack. If no object of the stack had a finalizer
-// before, this process has created the stack.
-func (m *memory) recordClaimed(s model.Stack) {
+// recordFinalizerAdded records that a finalizer was added to an object of the stack. If no object of the stack had a
+// finalizer before, this process has created the stack.
+func (m *memory) recordFinalizerAdded(s model.Stack) {
 	if len(s.Leaving) > 0 {
 		return
 	}
@@ -33,8 +33,9 @@ func (m memory) requiredListingTime(s model.Stack, now time.Time) time.Time {
 	return m.firstRun.Add(durations.Requeue)
 }
 
-// releaseWait returns how long action do has to wait if it removes a finalizer of a deleted stack; 0 for any other action.
-func (m memory) releaseWait(s model.Stack, do plan.Action, now time.Time) time.Duration {
+// finalizerRemovalDelay returns how long action do has to wait if it removes a finalizer of a deleted stack; 0 for any other
+// action.
+func (m memory) finalizerRemovalDelay(s model.Stack, do plan.Action, now time.Time) time.Duration {
 	if _, ok := do.(plan.ReleaseFinalizer); !ok {
 		return 0
 	}

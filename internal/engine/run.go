@@ -28,7 +28,7 @@ type Config struct {
 	Cluster   Cluster
 	Frontends Frontends
 	Options   plan.Options
-	// Fence is checked before every write; nil: Unfenced.
+	// Fence is checked before every write; nil: NoFence.
 	Fence Fence
 	// Recorder records the reads and steps of runs; nil: NoRecorder.
 	Recorder Recorder
@@ -52,8 +52,8 @@ type Config struct {
 // Checkpoints stores, as hashes, the desired states that were carried out completely. Checkpoints only decide when a stack
 // is compared with AWS.
 type Checkpoints interface {
-	// Unchanged reports whether this desired state of the stack was carried out completely.
-	Unchanged(id model.StackID, digest string) bool
+	// IsUnchanged reports whether this desired state of the stack was carried out completely.
+	IsUnchanged(id model.StackID, digest string) bool
 	// SetDigest stores the digest of a desired state that was carried out completely; "" removes the checkpoint of the stack.
 	SetDigest(id model.StackID, digest string)
 	// Forget removes the checkpoint of a stack before a run changes the stack in AWS. The channel is closed when the write
@@ -76,7 +76,7 @@ func New(c Config) *Engine {
 		c.Drift = RepairDrift
 	}
 	if c.Fence == nil {
-		c.Fence = Unfenced{}
+		c.Fence = NoFence{}
 	}
 	if c.Recorder == nil {
 		c.Recorder = NoRecorder{}
@@ -106,9 +106,9 @@ func (d Draft) Describe() *document.Document {
 	return planner.Describe(d.Stack, d.Have, d.options, d.memory)
 }
 
-// Remake makes the plan again from the same inputs. The result is equal to the first plan, because a plan depends only on
+// Replan makes the plan again from the same inputs. The result is equal to the first plan, because a plan depends only on
 // its inputs.
-func (d Draft) Remake() plan.Plan {
+func (d Draft) Replan() plan.Plan {
 	p, _ := planner.Make(d.Stack, d.Have, d.options, d.memory)
 	return p
 }
@@ -124,19 +124,19 @@ var errFenced = errors.New("another process may hold the lease; this process wri
 // errUnanswered is the error of a run whose calls AWS has not answered yet.
 var errUnanswered = errors.New("AWS does not answer")
 
-// Draft observes a stack and makes its plan, without carrying out any step.
-func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
+// DraftPlan observes a stack and makes its plan, without carrying out any step.
+func (e *Engine) DraftPlan(ctx context.Context, id model.StackID) (Draft, error) {
 	mem := e.memories.memoryOf(id)
 	r := observation{e: e, out: &Outcome{ID: id}, view: e.Cluster.View(), mem: &mem}
 	stack, found, err := e.translate(r.view, id, nil)
 	var by observed.Facts
 	if err == nil {
-		stack, found, by, err = r.resolveContested(ctx, stack, found)
+		stack, found, by, err = r.resolveContestedSettings(ctx, stack, found)
 	}
 	if err != nil {
 		return Draft{}, err
 	}
-	return r.draft(ctx, stack, found, by, plan.Memory{})
+	return r.draftPlan(ctx, stack, found, by, plan.Memory{})
 }
 
 // frontend returns the frontend for the kind of a stack, or an error if no frontend is enabled for that kind.
@@ -170,10 +170,10 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 	return stack, found, nil
 }
 
-// resolveContested decides contested settings of a stack with the observed state, for example settings on which its members
-// disagree. It observes and translates again until the translation has no new questions. by has the facts that decided the
-// settings; it is empty if no setting is contested.
-func (r *observation) resolveContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
+// resolveContestedSettings decides contested settings of a stack with the observed state, for example settings on which its
+// members disagree. It observes and translates again until the translation has no new questions. by has the facts that
+// decided the settings; it is empty if no setting is contested.
+func (r *observation) resolveContestedSettings(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
 	}
@@ -226,15 +226,15 @@ func addQuestions(questions, more []model.Question) (out []model.Question, added
 func (r *observation) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
 	defer func() { e.recordPhase(id.Kind, ObservePhase, start) }()
-	questions = r.mem.comparison.AddQuestion(questions)
+	questions = r.mem.comparison.WithReadBound(questions)
 	for n := 0; n < maxGoneObservations && r.out.Observations < maxObservations; n++ {
 		r.out.Observations++
 		have, err = r.observeAWS(ctx, stack, questions)
 		if err == nil && r.relation == nil {
-			have, err = r.decideRelation(ctx, stack, have, questions)
+			have, err = r.decideStackRelation(ctx, stack, have, questions)
 		}
 		if err == nil {
-			have = r.applyRelation(stack, have)
+			have = r.applyStackRelation(stack, have)
 			have.Facts.SecretHashes = e.secretHashes(id, have)
 			return have, nil
 		}
@@ -258,10 +258,10 @@ func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questio
 	return r.e.Cloud.Observe(ctx, r.out.ID, questions)
 }
 
-// draft observes the stack and makes its plan, until the plan has no new questions. by has the facts that decided contested
-// settings. A fact that was unavailable in by is also unavailable for the plan, and the plan holds the parts of the stack
-// that depend on it.
-func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
+// draftPlan observes the stack and makes its plan, until the plan has no new questions. by has the facts that decided
+// contested settings. A fact that was unavailable in by is also unavailable for the plan, and the plan holds the parts of
+// the stack that depend on it.
+func (r *observation) draftPlan(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()
 	if since := r.mem.requiredListingTime(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
@@ -274,7 +274,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			return d, err
 		}
 		have.Facts.CopyFaults(by)
-		stack, ofRelation := r.withRelation(stack, have)
+		stack, ofRelation := r.withStackRelation(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
 		if options.StrictGroups && !stack.Held.AllResources && found.CountErrors()+more.CountErrors() > 0 {
@@ -298,7 +298,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		d.MissingInAWS = more.CountErrors() > 0 || stack.Accelerator != nil && stack.Accelerator.LoadBalancerMissing
 		var added bool
 		if questions, added = addQuestions(questions, append(p.Questions, rights...)); !added {
-			r.holdUnlessAdmitted(&d)
+			r.holdUnlessTakeOverPermitted(&d)
 			if r.relation.IsWaitingForOther(d.Stack) {
 				d.Plan.WaitKeys = append(d.Plan.WaitKeys, otherStackKey)
 			}
@@ -315,7 +315,7 @@ func (e *Engine) addWithdrawnParts(v *cluster.View, id model.StackID, have *obse
 	if err != nil {
 		return nil, err
 	}
-	withdrawn, questions := f.WithdrawnParts(v, id, *have)
+	withdrawn, questions := f.WithdrawnResources(v, id, *have)
 	e.Recorder.RecordView(id, v)
 	have.Facts.Withdrawn = &withdrawn
 	return questions, v.Err()
@@ -349,7 +349,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}
 	desired := desiredDigest(stack, found)
 	digest := e.inputDigest(v, stack, desired)
-	if d := mem.comparison.Deferral(desired, e.firstComparisonDelay(stack, digest), start); d > 0 {
+	if d := mem.comparison.RemainingDeferral(desired, e.firstComparisonDelay(stack, digest), start); d > 0 {
 		e.memories.store(id, mem)
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
@@ -357,7 +357,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	again, _ := mem.repeats.comparisonDue(start)
 	edited, delay := mem.comparison.BeginRun(stack, desired, again, e.Resync, start)
 	if edited {
-		mem.drift.setUnrestored(nil)
+		mem.drift.setUncorrectedSteps(nil)
 	}
 	mem.stepRefusals.beginRun(start)
 	e.memories.store(id, mem)
@@ -383,7 +383,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		faultsOnly.DNSNames, faultsOnly.LiveLoadBalancers, faultsOnly.Changed = nil, nil, false
 		return out, errors.Join(err, e.report(ctx, v, faultsOnly))
 	}
-	out.Findings = slices.Concat(out.Findings, run.unansweredFindings(), run.delayedEditFindings()).Sorted()
+	out.Findings = slices.Concat(out.Findings, run.unansweredStepFindings(), run.delayedEditFindings()).Sorted()
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.recordPhase(id.Kind, ReportPhase, start)
@@ -402,7 +402,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 
 // storeMemory stores the memory of a stack after a run, or removes it if no resource of the stack is left.
 func (e *Engine) storeMemory(out Outcome, mem memory) {
-	if out.IsOver() {
+	if out.IsStackDeleted() {
 		e.memories.forget(out.ID)
 		return
 	}
@@ -422,8 +422,8 @@ func (r *observation) runFailureFindings(stack model.Stack, err error, start tim
 		errors.Is(err, errFenced), errors.Is(err, context.Canceled):
 		return nil
 	}
-	if failure.HasNoAnswer(err) {
-		return r.unansweredStackFindings(stack, start)
+	if failure.IsUnanswered(err) {
+		return r.unansweredRunFindings(stack, start)
 	}
 	var out finding.List
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
@@ -466,7 +466,7 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 
 // checkFence returns an error if this process must not write any more.
 func (e *Engine) checkFence() error {
-	if err := e.Fence.Fence(); err != nil {
+	if err := e.Fence.CheckFence(); err != nil {
 		return errors.Join(errFenced, err)
 	}
 	return nil

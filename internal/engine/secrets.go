@@ -55,8 +55,8 @@ func arnsWithSecret(have observed.Stack) map[string]bool {
 	return out
 }
 
-// recordWrittenSecret stores the hash of the client secret that step s has written to AWS, if any.
-func (r *execution) recordWrittenSecret(s plan.Step, res plan.StepResult, known plan.KnownIDs) {
+// recordWrittenSecretHash stores the hash of the client secret that step s has written to AWS, if any.
+func (r *execution) recordWrittenSecretHash(s plan.Step, res plan.StepResult, known plan.KnownIDs) {
 	if r.e.Secrets == nil {
 		return
 	}
@@ -86,8 +86,8 @@ func writtenSecretHash(s plan.Step, known plan.KnownIDs, created string) (arn, h
 	return arn, plan.SecretHash(arn, actions)
 }
 
-// forgetSecrets invalidates the stored hashes of the client secrets that the plan will change in this run.
-func (r *execution) forgetSecrets(p plan.Plan) {
+// invalidateSecretHashes invalidates the stored hashes of the client secrets that the plan will change in this run.
+func (r *execution) invalidateSecretHashes(p plan.Plan) {
 	if r.e.Secrets == nil {
 		return
 	}
@@ -100,9 +100,9 @@ func (r *execution) forgetSecrets(p plan.Plan) {
 	}
 }
 
-// recordAssumedSecrets stores the hashes of client secrets that AWS is assumed to have (plan.Plan.AssumedSecretHashes). If the
-// plan is empty, it removes the hashes of listeners and rules that do not exist any more.
-func (r *execution) recordAssumedSecrets(d Draft) {
+// recordAssumedSecretHashes stores the hashes of client secrets that AWS is assumed to have (plan.Plan.AssumedSecretHashes).
+// If the plan is empty, it removes the hashes of listeners and rules that do not exist any more.
+func (r *execution) recordAssumedSecretHashes(d Draft) {
 	if r.e.Secrets == nil {
 		return
 	}

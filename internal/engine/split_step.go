@@ -16,7 +16,7 @@ func splitStep(f FailedStep) []plan.Step {
 	if f.Class != failure.Invalid {
 		return nil
 	}
-	return refused.Split(f.Step)
+	return refused.SplitStep(f.Step)
 }
 
 // carryOutParts carries out the parts of a divided step, and reports whether all of them succeeded. Parts that were skipped

@@ -18,37 +18,37 @@ type UnansweredCallWatcher interface {
 	WatchUnansweredCalls(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 }
 
-// unansweredStackFindings returns a finding on each member of a stack that AWS does not answer calls. The message has the
+// unansweredRunFindings returns a finding on each member of a stack that AWS does not answer calls. The message has the
 // time of the first unanswered run, so it is the same in each run, and Kubernetes counts the runs as one event.
-func (r *observation) unansweredStackFindings(stack model.Stack, since time.Time) (out finding.List) {
+func (r *observation) unansweredRunFindings(stack model.Stack, since time.Time) (out finding.List) {
 	if r.mem.unansweredSince.IsZero() {
 		r.mem.unansweredSince = since
 	}
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
-		out.Add(UnansweredFinding(m.Ref, r.mem.unansweredSince))
+		out.Add(UnansweredCallFinding(m.Ref, r.mem.unansweredSince))
 	}
 	return out
 }
 
-// UnansweredFinding returns the finding that AWS has not answered the calls for an object since the given time.
-func UnansweredFinding(object finding.Ref, since time.Time) finding.Finding {
+// UnansweredCallFinding returns the finding that AWS has not answered the calls for an object since the given time.
+func UnansweredCallFinding(object finding.Ref, since time.Time) finding.Finding {
 	return finding.Finding{Object: object, Reason: finding.CallFailed, Severity: finding.Error,
 		Message: "AWS has not answered since " + since.UTC().Format(time.DateTime) + " UTC; what exists in AWS stays unchanged, and changes are made when AWS answers again",
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// unansweredFindings returns findings on the objects whose steps AWS did not answer. If no step is unanswered, it resets
+// unansweredStepFindings returns findings on the objects whose steps AWS did not answer. If no step is unanswered, it resets
 // unansweredSince.
-func (r *run) unansweredFindings() (out finding.List) {
+func (r *run) unansweredStepFindings() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
 	for _, f := range slices.Concat(r.out.FailedSteps, r.heldSteps) {
 		for _, ref := range f.Step.RequestedBy {
-			waiting[ref] = waiting[ref] || failure.HasNoAnswer(f.Err)
+			waiting[ref] = waiting[ref] || failure.IsUnanswered(f.Err)
 		}
 	}
 	for ref, waits := range waiting {
 		if waits && !r.mem.unansweredSince.IsZero() {
-			out.Add(UnansweredFinding(ref, r.mem.unansweredSince))
+			out.Add(UnansweredCallFinding(ref, r.mem.unansweredSince))
 		}
 	}
 	if len(out) == 0 {
@@ -75,7 +75,7 @@ func (r *observation) reportUnansweredCalls(ctx context.Context, stack model.Sta
 	if err != nil || r.e.checkFence() != nil {
 		return
 	}
-	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.unansweredStackFindings(stack, since), Err: errUnanswered, FailedPhase: ObservePhase}
+	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.unansweredRunFindings(stack, since), Err: errUnanswered, FailedPhase: ObservePhase}
 	events := slices.DeleteFunc(f.Report(r.view, out), func(p cluster.Patch) bool {
 		_, event := p.(cluster.Event)
 		return !event

@@ -11,8 +11,8 @@ import (
 // After a restart each wait begins again, with its full deadline.
 type waits map[string]time.Time
 
-// waitedTimes returns how long the stack has been waiting, by the key of the wait.
-func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
+// waitDurations returns how long the stack has been waiting, by the key of the wait.
+func (w waits) waitDurations(now time.Time) map[string]time.Duration {
 	out := make(map[string]time.Duration, len(w))
 	for key, since := range w {
 		out[key] = now.Sub(since)
@@ -26,7 +26,7 @@ const otherStackKey = "other stack"
 // otherStackPollInterval returns the time after which a stack that waits for another stack runs again. It grows with the
 // time that the stack has been waiting.
 func (w waits) otherStackPollInterval(now time.Time) time.Duration {
-	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStackKey]/4), durations.MissingWait)
+	return min(max(durations.FirstBackOff, w.waitDurations(now)[otherStackKey]/4), durations.MissingWait)
 }
 
 // withKeys returns a copy of w with an additional wait, which begins now, for each key that w does not have. Without a

@@ -13,7 +13,7 @@ func TestWaitsAreRememberedWhileTheyLast(t *testing.T) {
 	for _, step := range []struct {
 		at   int
 		keys []string
-		want map[string]time.Duration // the result of waitedTimes 10 s later
+		want map[string]time.Duration // the result of waitDurations 10 s later
 	}{
 		{0, []string{"x", "y"}, map[string]time.Duration{"x": 10 * time.Second, "y": 10 * time.Second}},
 		{10, []string{"x", "z"}, map[string]time.Duration{"x": 20 * time.Second, "z": 10 * time.Second}},
@@ -21,7 +21,7 @@ func TestWaitsAreRememberedWhileTheyLast(t *testing.T) {
 		{40, nil, map[string]time.Duration{}},
 	} {
 		w = w.withKeys(step.keys, at(step.at)).onlyKeys(step.keys)
-		if got := w.waitedTimes(at(step.at + 10)); !maps.Equal(step.want, got) {
+		if got := w.waitDurations(at(step.at + 10)); !maps.Equal(step.want, got) {
 			t.Errorf("after %d s: %v, want %v", step.at+10, got, step.want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestReplanningKeepsTheStartOfAWait(t *testing.T) {
 		w = w.withKeys([]string{"refused"}, now).withKeys([]string{"healthy"}, now).onlyKeys([]string{"healthy"})
 	}
 	want := map[string]time.Duration{"healthy": 2 * time.Minute}
-	if got := w.waitedTimes(start.Add(2 * time.Minute)); !maps.Equal(want, got) {
+	if got := w.waitDurations(start.Add(2 * time.Minute)); !maps.Equal(want, got) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

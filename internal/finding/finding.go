@@ -114,9 +114,9 @@ func (f Finding) String() string {
 // even if it quotes values of users.
 func (f Finding) Text() string {
 	if f.Fix == "" {
-		return Printable(f.Message)
+		return EscapeNonPrintable(f.Message)
 	}
-	return Printable(f.Message + "; " + f.Fix)
+	return EscapeNonPrintable(f.Message + "; " + f.Fix)
 }
 
 // TextWithField returns the field and the text, for output that does not show the field separately.
@@ -150,8 +150,8 @@ func (l List) Sorted() List {
 	return slices.Compact(out)
 }
 
-// About returns the findings about one object.
-func (l List) About(r Ref) List {
+// ForObject returns the findings about one object.
+func (l List) ForObject(r Ref) List {
 	var out List
 	for _, f := range l {
 		if f.Object == r {

@@ -33,9 +33,9 @@ func NearestWord(word string, known []string) string {
 	return best
 }
 
-// DidYouMean returns ` (did you mean "x"?)` to append to a message, where x is the result of NearestWord; "" if no known
+// SpellingHint returns ` (did you mean "x"?)` to append to a message, where x is the result of NearestWord; "" if no known
 // word is similar.
-func DidYouMean(word string, known []string) string {
+func SpellingHint(word string, known []string) string {
 	if near := NearestWord(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}

@@ -28,7 +28,7 @@ func TestNearestWord(t *testing.T) {
 			t.Errorf("%.20s: %q, want %q", word, got, want)
 		}
 	}
-	if got := DidYouMean("sheme", known); got != ` (did you mean "scheme"?)` {
+	if got := SpellingHint("sheme", known); got != ` (did you mean "scheme"?)` {
 		t.Error(got)
 	}
 	if got := NearestWord("scheme", known); got != "" {

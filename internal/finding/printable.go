@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Printable escapes the characters in a text that are not visible: line breaks, terminal control characters, characters that
-// change the direction of writing, and bytes that are not UTF-8. Messages quote values of users. A quoted value must not
-// look like a separate message.
-func Printable(s string) string {
+// EscapeNonPrintable escapes the characters in a text that are not visible: line breaks, terminal control characters,
+// characters that change the direction of writing, and bytes that are not UTF-8. Messages quote values of users. A quoted
+// value must not look like a separate message.
+func EscapeNonPrintable(s string) string {
 	if strings.IndexFunc(s, needsEscape) < 0 {
 		return s
 	}

@@ -19,11 +19,11 @@ func TestPrintableEscapesControlCharacters(t *testing.T) {
 		"a byte that is no text": {"a\xffb", `a\xffb`},
 	}
 	for name, c := range cases {
-		if got := Printable(c.in); got != c.want {
+		if got := EscapeNonPrintable(c.in); got != c.want {
 			t.Errorf("%s: want %q, got %q", name, c.want, got)
 		}
 		f := Finding{Message: c.in, Fix: c.in}
-		if got := f.Text(); got != Printable(c.in+"; "+c.in) {
+		if got := f.Text(); got != EscapeNonPrintable(c.in+"; "+c.in) {
 			t.Errorf("%s: the text is %q", name, got)
 		}
 	}
@@ -32,8 +32,8 @@ func TestPrintableEscapesControlCharacters(t *testing.T) {
 func FuzzPrintable(f *testing.F) {
 	f.Add("a\nb\x00\xff\u202e")
 	f.Fuzz(func(t *testing.T, s string) {
-		out := Printable(s)
-		if !utf8.ValidString(out) || strings.ContainsFunc(out, needsEscape) || Printable(out) != out {
+		out := EscapeNonPrintable(s)
+		if !utf8.ValidString(out) || strings.ContainsFunc(out, needsEscape) || EscapeNonPrintable(out) != out {
 			t.Errorf("%q became %q", s, out)
 		}
 	})

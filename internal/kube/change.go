@@ -27,9 +27,9 @@ var _ bindings.Cluster = (*Cluster)(nil)
 // Change implements bindings.Cluster.
 func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 	switch w := w.(type) {
-	case bindings.ClaimFinalizer:
+	case bindings.AddFinalizer:
 		return c.claimFinalizer(ctx, plan.ClaimFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
-	case bindings.ReleaseFinalizer:
+	case bindings.RemoveFinalizer:
 		return c.releaseFinalizer(ctx, plan.ReleaseFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
 	case bindings.CompleteSpec:
 		return c.bindings.completeSpec(ctx, w)

@@ -21,13 +21,13 @@ func TestChangesOfABindingAreWrittenOnce(t *testing.T) {
 	ready := []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Registered"}}
 	for range 2 {
 		for _, w := range []bindings.Write{
-			bindings.ClaimFinalizer{Binding: key},
+			bindings.AddFinalizer{Binding: key},
 			bindings.SetCheckpoint{Binding: key, Value: "hash", Time: 1700000000},
 			bindings.SetStatus{Binding: key, ObservedGeneration: &generation, Conditions: ready},
 			bindings.SetStatus{Binding: key, Conditions: ready},
 			bindings.SetCheckpoint{Binding: bindings.Key{Namespace: "shop", Name: "gone"}},
 			bindings.SetStatus{Binding: bindings.Key{Namespace: "shop", Name: "gone"}, ObservedGeneration: &generation},
-			bindings.ReleaseFinalizer{Binding: bindings.Key{Namespace: "shop", Name: "gone"}},
+			bindings.RemoveFinalizer{Binding: bindings.Key{Namespace: "shop", Name: "gone"}},
 		} {
 			if err := c.Change(context.Background(), w); err != nil {
 				t.Fatalf("%T: %v", w, err)
@@ -42,7 +42,7 @@ func TestChangesOfABindingAreWrittenOnce(t *testing.T) {
 	if got.ResourceVersion != "4" || *got.Status.ObservedGeneration != 1 || len(got.Status.Conditions) != 1 || got.Finalizers[0] != "elbv2.k8s.aws/resources" {
 		t.Errorf("%+v", got)
 	}
-	if err := c.Change(context.Background(), bindings.ClaimFinalizer{Binding: bindings.Key{Namespace: "shop", Name: "gone"}}); err == nil {
+	if err := c.Change(context.Background(), bindings.AddFinalizer{Binding: bindings.Key{Namespace: "shop", Name: "gone"}}); err == nil {
 		t.Error("claimed what does not exist")
 	}
 }

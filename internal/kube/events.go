@@ -23,7 +23,7 @@ func eventMessage(s string) string {
 		gap = "…"
 		end = 256
 	)
-	s = finding.Printable(s)
+	s = finding.EscapeNonPrintable(s)
 	if len(s) <= maxEventMessage {
 		return s
 	}

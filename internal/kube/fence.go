@@ -37,7 +37,7 @@ type fencedTransport struct {
 
 // checkFence returns an error that wraps errFenced if this process must not write any more.
 func (t fencedTransport) checkFence() error {
-	if err := t.fence.Fence(); err != nil {
+	if err := t.fence.CheckFence(); err != nil {
 		return fmt.Errorf("%w: %w", errFenced, err)
 	}
 	return nil

@@ -44,8 +44,8 @@ func jsonResponse(t *testing.T, code int, body any) *http.Response {
 // fenceFunc is a fence whose state a test controls.
 type fenceFunc func() error
 
-// Fence implements engine.Fence.
-func (f fenceFunc) Fence() error { return f() }
+// CheckFence implements engine.Fence.
+func (f fenceFunc) CheckFence() error { return f() }
 
 // newFencedCluster returns a Cluster whose client sends requests to serve, and checks fence before each write.
 func newFencedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Cluster {

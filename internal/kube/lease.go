@@ -102,9 +102,9 @@ func newLease(ctx context.Context, lock resourcelock.Interface, namespace, name 
 // errNotLeader is the error that Lease.Fence returns.
 var errNotLeader = errors.New("the lease is not held by this process")
 
-// Fence returns an error if this process does not hold the lease, or if the last renewal is so long ago that another process
-// may have acquired the lease.
-func (l *Lease) Fence() error {
+// CheckFence returns an error if this process does not hold the lease, or if the last renewal is so long ago that another
+// process may have acquired the lease.
+func (l *Lease) CheckFence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.renewedAt.IsZero() || l.clock.Now().Sub(l.renewedAt) >= (durations.RenewDeadline+durations.RetryPeriod) {

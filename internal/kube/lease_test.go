@@ -38,7 +38,7 @@ func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &fakeLock{}
 	l := newLease(context.Background(), server, "ns", "name", nil, testclock.FromVariable(&at))
-	open := func() bool { return l.Fence() == nil }
+	open := func() bool { return l.CheckFence() == nil }
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 
 	if open() {
@@ -84,8 +84,8 @@ func TestFenceClosesWhenAnotherProcessHoldsTheLease(t *testing.T) {
 		open   bool
 	}{{"me", nil, true}, {"other", errors.New("no answer"), true}, {"other", nil, false}} {
 		server.holder, server.err = c.holder, c.err
-		if _, _, err := l.Get(t.Context()); !errors.Is(err, c.err) || (l.Fence() == nil) != c.open {
-			t.Errorf("%+v: open %t, error %v", c, l.Fence() == nil, err)
+		if _, _, err := l.Get(t.Context()); !errors.Is(err, c.err) || (l.CheckFence() == nil) != c.open {
+			t.Errorf("%+v: open %t, error %v", c, l.CheckFence() == nil, err)
 		}
 	}
 }
@@ -101,11 +101,11 @@ func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	at = sent.Add(durations.RenewDeadline + durations.RetryPeriod - time.Second)
-	if l.Fence() != nil {
+	if l.CheckFence() != nil {
 		t.Error("closed too early")
 	}
 	at = at.Add(time.Second)
-	if l.Fence() == nil {
+	if l.CheckFence() == nil {
 		t.Error("open although the renewal was requested too long ago")
 	}
 }

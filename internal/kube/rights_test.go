@@ -234,7 +234,7 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 			if apierrors.IsNotFound(err) {
 				err = lease.Create(t.Context(), mine)
 			}
-			held := lease.Fence() == nil
+			held := lease.CheckFence() == nil
 			if err == nil {
 				err = lease.Update(t.Context(), mine)
 			}

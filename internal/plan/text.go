@@ -94,7 +94,7 @@ func clip(s string) string { return clipToLength(maxValueLength, s) }
 // clipToLength removes unprintable characters. If the text then has more characters than most, it is truncated to this
 // number, and "…" and the total number of characters are appended.
 func clipToLength(most int, s string) string {
-	s = finding.Printable(s)
+	s = finding.EscapeNonPrintable(s)
 	n := utf8.RuneCountInString(s)
 	if n <= most {
 		return s

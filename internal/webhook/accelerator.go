@@ -25,40 +25,40 @@ const maxAcceleratorWarnings = 5
 // validateAccelerator denies a new GlobalAccelerator with violations, and an update that adds violations. It allows an
 // update if the GlobalAccelerator is being deleted, or if the update does not change the spec, because the controller must
 // be able to remove the finalizer.
-func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error) {
+func (c Config) validateAccelerator(_ context.Context, r Request) (Response, error) {
 	ga := &aga.GlobalAccelerator{}
 	if err := r.decode(r.Object, ga); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if !c.Accelerator.Served || ga.DeletionTimestamp != nil {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	found := c.acceleratorViolations(ga)
 	if r.Operation == admissionv1.Update {
 		old := &aga.GlobalAccelerator{}
 		if err := r.decode(r.Old, old); err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 		if equality.Semantic.DeepEqual(ga.Spec, old.Spec) {
-			return Answer{}, nil
+			return Response{}, nil
 		}
 		found = append(rules.NewViolations(c.acceleratorViolations(old), found), rules.ImmutableFieldChanges(old, ga)...)
 	}
-	return answerForViolations(found), nil
+	return responseForViolations(found), nil
 }
 
 func (c Config) acceleratorViolations(ga *aga.GlobalAccelerator) []rules.Violation {
 	return rules.FindViolations(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
-// answerForViolations returns an answer that denies the request because of the first violation that is not only a
+// responseForViolations returns an answer that denies the request because of the first violation that is not only a
 // recommendation. The answer has warnings about all other violations.
-func answerForViolations(found []rules.Violation) (out Answer) {
+func responseForViolations(found []rules.Violation) (out Response) {
 	omitted := 0
 	for _, v := range found {
 		switch {
 		case out.Refusal == nil && !v.IsAdvice:
-			out.Refusal = &Refusal{Check: string(v.Check), Message: v.Text()}
+			out.Refusal = &Denial{Check: string(v.Check), Message: v.Text()}
 		case len(out.Warnings) < maxAcceleratorWarnings-1:
 			out.Warnings = append(out.Warnings, v.Text())
 		default:

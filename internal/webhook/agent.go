@@ -37,28 +37,28 @@ const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-c
 
 // injectAgent adds the target control agent, which is the sidecar of the ALB target optimizer, to a new pod. It does so if
 // the pod or its namespace has the label of the agent, and if a configuration of the agent exists.
-func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
+func (c Config) injectAgent(ctx context.Context, r Request) (Response, error) {
 	pod := &corev1.Pod{}
 	if err := r.decode(r.Object, pod); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if c.AgentConfigs == nil || r.Operation != admissionv1.Create {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	v := cluster.NewView(c.Source)
 	wantsInjection := isAgentEnabled(v, r.Namespace, pod)
 	if v.Err() != nil || !wantsInjection {
-		return Answer{}, v.Err()
+		return Response{}, v.Err()
 	}
 	cfg, err := c.agentConfig(ctx, r.Namespace)
 	if err != nil || cfg == nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	changes, err := addAgent(pod, cfg.Spec)
 	if err != nil {
 		return deny(agentInjector, "%v", err), nil
 	}
-	return Answer{Changes: changes}, nil
+	return Response{Changes: changes}, nil
 }
 
 // agentConfig returns the configuration of the agent. It looks first in the namespace of the pod, then in the namespace of
@@ -92,7 +92,7 @@ func isAgentEnabled(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 
 // addAgent returns the changes that add the agent to a pod that does not have the agent. Annotations of the pod override the
 // configuration. An invalid annotation is an error.
-func addAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change, error) {
+func addAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]PatchOperation, error) {
 	if slices.ContainsFunc(pod.Spec.Containers, func(con corev1.Container) bool { return con.Name == agentName }) {
 		return nil, nil
 	}
@@ -100,11 +100,11 @@ func addAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change
 	if err != nil {
 		return nil, err
 	}
-	mark := setChange(agentInjectedPath, "true")
+	mark := newSetChange(agentInjectedPath, "true")
 	if len(pod.Annotations) == 0 {
-		mark = setChange("/metadata/annotations", map[string]string{agentInjectedAnnotation: "true"})
+		mark = newSetChange("/metadata/annotations", map[string]string{agentInjectedAnnotation: "true"})
 	}
-	return []Change{setChange("/spec/containers/-", agent), mark}, nil
+	return []PatchOperation{newSetChange("/spec/containers/-", agent), mark}, nil
 }
 
 // agentSetting is a setting of the agent.
@@ -123,7 +123,7 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, checkAddress, true},
 		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, checkAddress, true},
 		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, checkAddress, true},
-		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(ptr.Deref(cfg.MaxConcurrency, 1))), checkUpTo1000, true},
+		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(ptr.Deref(cfg.MaxConcurrency, 1))), checkNumberUpTo1000, true},
 		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", ptr.Deref(cfg.TLSCertPath, ""), nil, false},
 		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", ptr.Deref(cfg.TLSKeyPath, ""), nil, false},
 		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", ptr.Deref(cfg.TLSSecurityPolicy, ""), nil, false},
@@ -211,8 +211,8 @@ func portOf(address string) (int32, error) {
 	return int32(n), nil
 }
 
-// checkUpTo1000 returns an error if a text is not a number from 0 to 1000.
-func checkUpTo1000(s string) error {
+// checkNumberUpTo1000 returns an error if a text is not a number from 0 to 1000.
+func checkNumberUpTo1000(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 0 || n > 1000 {
 		return errors.New("is not a number from 0 to 1000")
 	}

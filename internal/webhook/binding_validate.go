@@ -21,22 +21,22 @@ var vpcIDPattern = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{3
 // validateBinding checks the fields of a new binding, conflicts with other bindings, and changes of immutable fields in an
 // update. It allows an update if the binding is being deleted, or if the update does not change the spec, because the
 // controller must be able to remove the finalizer.
-func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
+func (c Config) validateBinding(_ context.Context, r Request) (Response, error) {
 	b := &v1beta1.TargetGroupBinding{}
 	if err := r.decode(r.Object, b); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if b.DeletionTimestamp != nil {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	var old *v1beta1.TargetGroupBinding
 	if r.Operation == admissionv1.Update {
 		old = &v1beta1.TargetGroupBinding{}
 		if err := r.decode(r.Old, old); err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 		if equality.Semantic.DeepEqual(b.Spec, old.Spec) {
-			return Answer{}, nil
+			return Response{}, nil
 		}
 	}
 	if b.Spec.TargetGroupARN == "" && b.Spec.TargetGroupName == "" {
@@ -59,13 +59,13 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 		}
 	}
 	if other, err := c.conflictingBinding(b); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	} else if other != nil {
 		return deny(existingTargetGroupsCheck, "spec.targetGroupARN: target group %s is already bound by TargetGroupBinding %s/%s; to share it, both bindings need multiClusterTargetGroup",
 			b.Spec.TargetGroupARN, other.Namespace, other.Name), nil
 	}
 	if old != nil {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	out := validateFields(b)
 	if hasContradictingName(b) {
@@ -129,15 +129,15 @@ func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.Targ
 }
 
 // checkAssumedRole returns an answer that denies a binding with a role to assume and target type instance.
-func checkAssumedRole(b *v1beta1.TargetGroupBinding) Answer {
+func checkAssumedRole(b *v1beta1.TargetGroupBinding) Response {
 	if b.Spec.IamRoleArnToAssume != "" && hasTargetType(b, v1beta1.TargetTypeInstance) {
 		return deny(assumedRoleCheck, "spec.iamRoleArnToAssume: is only valid for target type ip")
 	}
-	return Answer{}
+	return Response{}
 }
 
 // validateFields checks the fields of a new binding that do not depend on other objects.
-func validateFields(b *v1beta1.TargetGroupBinding) Answer {
+func validateFields(b *v1beta1.TargetGroupBinding) Response {
 	s := b.Spec
 	if s.VpcID != "" && !vpcIDPattern.MatchString(s.VpcID) {
 		return deny(vpcIDCheck, "spec.vpcID: %q is not the id of a VPC", s.VpcID)
@@ -148,7 +148,7 @@ func validateFields(b *v1beta1.TargetGroupBinding) Answer {
 	if targets.IsQUIC(b) && hasTargetType(b, v1beta1.TargetTypeInstance) {
 		return deny(protocolCheck, "spec.targetGroupProtocol: %s needs target type ip", *s.TargetGroupProtocol)
 	}
-	return Answer{}
+	return Response{}
 }
 
 // hasTargetType reports whether the target type of a binding is set to t.

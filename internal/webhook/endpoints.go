@@ -85,12 +85,12 @@ func (c Config) isWatched(namespace string) bool {
 	return c.Namespace == "" || c.Namespace == namespace
 }
 
-// onlyWatched returns an answerFunc that calls answer for namespaces that the controller watches, and allows all requests for
-// other namespaces.
-func (c Config) onlyWatched(answer answerFunc) answerFunc {
-	return func(ctx context.Context, r Request) (Answer, error) {
+// limitToWatchedNamespaces returns an reviewFunc that calls answer for namespaces that the controller watches, and allows
+// all requests for other namespaces.
+func (c Config) limitToWatchedNamespaces(answer reviewFunc) reviewFunc {
+	return func(ctx context.Context, r Request) (Response, error) {
 		if !c.isWatched(r.Namespace) {
-			return Answer{}, nil
+			return Response{}, nil
 		}
 		return answer(ctx, r)
 	}
@@ -107,20 +107,20 @@ func Endpoints(c Config) []Endpoint {
 	table := []struct {
 		path     string
 		mutating bool
-		rule     answerFunc
+		rule     reviewFunc
 		// metricPath is the path in metrics, if it differs from path.
 		metricPath string
 		// inAllNamespaces calls the rule also for requests in namespaces that are not watched. It is set for
-		// IngressClassParams, which have no namespace, and for completeService, which restores a removed class in all
+		// IngressClassParams, which have no namespace, and for mutateService, which restores a removed class in all
 		// namespaces.
 		inAllNamespaces bool
 	}{
-		{path: PathPodGate, mutating: true, rule: c.injectGates},
+		{path: PathPodGate, mutating: true, rule: c.injectReadinessGates},
 		{path: PathPodServerID, mutating: true, rule: c.injectServerIDs},
 		{path: PathPodAgentByNS, mutating: true, rule: c.injectAgent},
 		{path: PathPodAgentByPod, mutating: true, rule: c.injectAgent, metricPath: PathPodAgentByNS},
-		{path: PathService, mutating: true, rule: c.completeService, inAllNamespaces: true},
-		{path: PathBindingDefault, mutating: true, rule: c.completeBinding},
+		{path: PathService, mutating: true, rule: c.mutateService, inAllNamespaces: true},
+		{path: PathBindingDefault, mutating: true, rule: c.mutateBinding},
 		{path: PathBinding, rule: c.validateBinding},
 		{path: PathIngressClassParams, rule: c.validateParams, inAllNamespaces: true},
 		{path: PathIngress, rule: c.validateIngress},
@@ -130,10 +130,10 @@ func Endpoints(c Config) []Endpoint {
 	for _, e := range table {
 		answer := e.rule
 		if !e.inAllNamespaces {
-			answer = c.onlyWatched(e.rule)
+			answer = c.limitToWatchedNamespaces(e.rule)
 		}
 		out = append(out, Endpoint{e.path, handler{
-			answer: answer, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(cmp.Or(e.metricPath, e.path), e.mutating), panics: c.Panics,
+			answer: answer, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.deniedRequests(cmp.Or(e.metricPath, e.path), e.mutating), panics: c.Panics,
 		}})
 	}
 	return out

@@ -19,20 +19,21 @@ import (
 // legacyGatePrefix is the prefix of the readiness gates of aws-alb-ingress-controller (version 1).
 const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 
-// injectGates adds the readiness gates of the TargetGroupBindings of its Services to a new pod. If the name of a binding is
-// too long for a readiness gate, it adds a warning and no readiness gate, because the API server would reject the pod.
-func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
+// injectReadinessGates adds the readiness gates of the TargetGroupBindings of its Services to a new pod. If the name of a
+// binding is too long for a readiness gate, it adds a warning and no readiness gate, because the API server would reject the
+// pod.
+func (c Config) injectReadinessGates(_ context.Context, r Request) (Response, error) {
 	pod := &corev1.Pod{}
 	if err := r.decode(r.Object, pod); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if !c.ReadinessGates || r.Operation != admissionv1.Create {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	v := cluster.NewView(c.Source)
-	var out Answer
+	var out Response
 	var want []corev1.PodConditionType
-	for _, gate := range gatesOf(v, r.Namespace, pod.Labels) {
+	for _, gate := range readinessGatesFor(v, r.Namespace, pod.Labels) {
 		if faults := validation.IsQualifiedName(string(gate)); len(faults) > 0 {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("the pod does not wait for %s, which cannot be a readiness gate: %s", gate, faults[0]))
 			continue
@@ -40,15 +41,15 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 		want = append(want, gate)
 	}
 	if v.Err() != nil {
-		return Answer{}, v.Err()
+		return Response{}, v.Err()
 	}
-	out.Changes = gateChanges(pod, want)
+	out.Changes = readinessGateChanges(pod, want)
 	return out, nil
 }
 
-// gatesOf returns the readiness gates for pods with the given labels, sorted by name of the TargetGroupBinding. It omits a
-// TargetGroupBinding that is being deleted, because the condition of its readiness gate would never become true.
-func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []corev1.PodConditionType {
+// readinessGatesFor returns the readiness gates for pods with the given labels, sorted by name of the TargetGroupBinding. It
+// omits a TargetGroupBinding that is being deleted, because the condition of its readiness gate would never become true.
+func readinessGatesFor(v *cluster.View, namespace string, podLabels map[string]string) []corev1.PodConditionType {
 	var out []corev1.PodConditionType
 	for _, b := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding, Namespace: namespace}) {
 		if b.DeletionTimestamp != nil || !hasTargetType(b, v1beta1.TargetTypeIP) {
@@ -62,9 +63,9 @@ func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []c
 	return out
 }
 
-// gateChanges returns the changes that add missing readiness gates to a pod. If it adds readiness gates, it also removes
-// readiness gates with legacyGatePrefix, because their conditions would never become true.
-func gateChanges(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
+// readinessGateChanges returns the changes that add missing readiness gates to a pod. If it adds readiness gates, it also
+// removes readiness gates with legacyGatePrefix, because their conditions would never become true.
+func readinessGateChanges(pod *corev1.Pod, want []corev1.PodConditionType) []PatchOperation {
 	if len(want) == 0 {
 		return nil
 	}
@@ -79,5 +80,5 @@ func gateChanges(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if slices.Equal(gates, pod.Spec.ReadinessGates) {
 		return nil
 	}
-	return []Change{setChange("/spec/readinessGates", gates)}
+	return []PatchOperation{newSetChange("/spec/readinessGates", gates)}
 }

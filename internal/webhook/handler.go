@@ -24,7 +24,7 @@ const MaxReview = 7 << 20
 
 // handler answers the requests for one path.
 type handler struct {
-	answer answerFunc
+	answer reviewFunc
 	log    logr.Logger
 	// refusals counts the denied requests by check.
 	refusals *prometheus.CounterVec
@@ -92,7 +92,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // review calls the answer function for creations and updates. Other requests are allowed. A panic becomes an error.
-func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answer, err error) {
+func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errors.New("internal error of the controller; see its log")
@@ -103,7 +103,7 @@ func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answ
 		}
 	}()
 	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	return h.answer(ctx, r)
 }

@@ -34,40 +34,40 @@ const (
 // maxWarnings is the maximum number of warnings in an answer. The API server truncates long answers.
 const maxWarnings = 10
 
-// validateIngress denies an Ingress with forbidden annotations, or with findings for which DenyingCheck returns a check. For
-// other errors, it adds warnings to the answer. It allows every update if the Ingress is being deleted, or if the update
+// validateIngress denies an Ingress with forbidden annotations, or with findings for which DenialCheckName returns a check.
+// For other errors, it adds warnings to the answer. It allows every update if the Ingress is being deleted, or if the update
 // does not change the relevant content, because the controller must be able to remove the finalizer.
-func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
+func (c Config) validateIngress(_ context.Context, r Request) (Response, error) {
 	ing := &networkingv1.Ingress{}
 	if err := r.decode(r.Object, ing); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	var old *networkingv1.Ingress
 	if len(r.Old) > 0 {
 		old = &networkingv1.Ingress{}
 		if err := r.decode(r.Old, old); err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 	}
 	if ing.DeletionTimestamp != nil || old != nil && sameContent(ing, old) {
-		return Answer{}, nil
+		return Response{}, nil
 	}
-	v := cluster.NewView(newProposedSource(c.Source, ing))
+	v := cluster.NewView(newOverlaySource(c.Source, ing))
 	found := c.ingressFindings(v, ing)
 	served := c.Ingress.MayServe(v, ing)
 	wasServed := old != nil && c.Ingress.MayServe(v, old)
 	if v.Err() != nil {
-		return Answer{}, v.Err()
+		return Response{}, v.Err()
 	}
 	if !served {
-		return Answer{}, nil
+		return Response{}, nil
 	}
-	out := Answer{Warnings: warningTexts(found)}
-	refuse := func(check, message string) (Answer, error) {
-		out.Refusal = &Refusal{Check: check, Message: message}
+	out := Response{Warnings: warningTexts(found)}
+	refuse := func(check, message string) (Response, error) {
+		out.Refusal = &Denial{Check: check, Message: message}
 		return out, nil
 	}
-	if text := refusalText(found, ingressClassCheck); text != "" {
+	if text := denialMessage(found, ingressClassCheck); text != "" {
 		return refuse(ingressClassCheck, text)
 	}
 	if c.DenyClassAnnotation && hasClassAnnotation(ing) && !(wasServed && hasClassAnnotation(old)) {
@@ -86,7 +86,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
 		found = append(found, backendFindings(ing)...).Sorted()
 	}
-	if text := refusalText(found, conditionsCheck); text != "" {
+	if text := denialMessage(found, conditionsCheck); text != "" {
 		return refuse(conditionsCheck, text)
 	}
 	return out, nil
@@ -98,14 +98,15 @@ func (c Config) ingressFindings(v *cluster.View, ing *networkingv1.Ingress) find
 	ref := finding.Ref{Kind: cluster.KindIngress, Namespace: ing.Namespace, Name: ing.Name}
 	for _, id := range c.Ingress.Stacks(v, ing) {
 		_, found := c.Ingress.Translate(v, id, nil)
-		out = append(out, found.About(ref)...)
+		out = append(out, found.ForObject(ref)...)
 	}
 	return out.Sorted()
 }
 
-// DenyingCheck returns the name of the check that denies an Ingress with a finding, or "" if no check denies it. An Ingress
-// whose class or class parameters do not exist is not denied, because the class or the parameters may be created later.
-func DenyingCheck(f finding.Finding) string {
+// DenialCheckName returns the name of the check that denies an Ingress with a finding, or "" if no check denies it. An
+// Ingress whose class or class parameters do not exist is not denied, because the class or the parameters may be created
+// later.
+func DenialCheckName(f finding.Finding) string {
 	switch {
 	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == defaultClassField:
 		return ingressClassCheck
@@ -117,11 +118,11 @@ func DenyingCheck(f finding.Finding) string {
 	return ""
 }
 
-// refusalText returns the joined texts of the findings for which check denies an Ingress; "" if check does not deny it.
-func refusalText(found finding.List, check string) string {
+// denialMessage returns the joined texts of the findings for which check denies an Ingress; "" if check does not deny it.
+func denialMessage(found finding.List, check string) string {
 	var out []string
 	for _, f := range found {
-		if DenyingCheck(f) == check {
+		if DenialCheckName(f) == check {
 			out = append(out, f.TextWithField())
 		}
 	}
@@ -134,7 +135,7 @@ func refusalText(found finding.List, check string) string {
 func warningTexts(found finding.List) []string {
 	var out []string
 	for _, f := range found {
-		if f.Severity != finding.Error || DenyingCheck(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
+		if f.Severity != finding.Error || DenialCheckName(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
 			continue
 		}
 		if f.Reason == finding.AnnotationConflict {
@@ -151,11 +152,11 @@ func warningTexts(found finding.List) []string {
 // sameContent reports whether two versions of an Ingress have the same spec and the same annotations for the controller,
 // except for the plan that the controller writes.
 func sameContent(a, b *networkingv1.Ingress) bool {
-	return maps.Equal(translatedAnnotations(a), translatedAnnotations(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+	return maps.Equal(annotationsForTranslation(a), annotationsForTranslation(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// translatedAnnotations returns the annotations of an Ingress that the translation reads.
-func translatedAnnotations(ing *networkingv1.Ingress) map[string]string {
+// annotationsForTranslation returns the annotations of an Ingress that the translation reads.
+func annotationsForTranslation(ing *networkingv1.Ingress) map[string]string {
 	out := map[string]string{}
 	for k, v := range ing.Annotations {
 		if k == cluster.ClassAnnotation || strings.HasPrefix(k, settings.Prefix) && k != cluster.IngressPlanAnnotation {

@@ -82,9 +82,9 @@ func checkReview(t *testing.T, name string, mem *cluster.Memory, stored cluster.
 	v := cluster.NewView(mem)
 	for _, id := range c.Ingress.Stacks(v, ing) {
 		_, found := c.Ingress.Translate(v, id, nil)
-		for _, f := range found.About(finding.Ref{Kind: "Ingress", Namespace: ing.Namespace, Name: ing.Name}) {
+		for _, f := range found.ForObject(finding.Ref{Kind: "Ingress", Namespace: ing.Namespace, Name: ing.Name}) {
 			known = known && f.Reason != finding.IngressClassInvalid
-			if webhook.DenyingCheck(f) != "" {
+			if webhook.DenialCheckName(f) != "" {
 				reasons.Add(f)
 			}
 		}

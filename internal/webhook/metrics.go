@@ -27,8 +27,8 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return r.Register(m.mutation)
 }
 
-// refusals returns the counters of denied requests for a path, by check.
-func (m *Metrics) refusals(path string, mutating bool) *prometheus.CounterVec {
+// deniedRequests returns the counters of denied requests for a path, by check.
+func (m *Metrics) deniedRequests(path string, mutating bool) *prometheus.CounterVec {
 	v := m.validation
 	if mutating {
 		v = m.mutation

@@ -7,21 +7,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// proposedSource is a source in which a proposed object replaces the stored object. It returns no Secrets, because a
+// overlaySource is a source in which a proposed object replaces the stored object. It returns no Secrets, because a
 // proposed object must not cause the controller to read a Secret.
-type proposedSource struct {
+type overlaySource struct {
 	cluster.Source
 	ref cluster.Ref
 	obj cluster.Object
 }
 
-// newProposedSource returns src with obj in place of the stored object.
-func newProposedSource(src cluster.Source, obj cluster.Object) proposedSource {
-	return proposedSource{src, cluster.RefOf(obj), obj}
+// newOverlaySource returns src with obj in place of the stored object.
+func newOverlaySource(src cluster.Source, obj cluster.Object) overlaySource {
+	return overlaySource{src, cluster.RefOf(obj), obj}
 }
 
 // Get implements cluster.Source.
-func (p proposedSource) Get(ref cluster.Ref) (cluster.Object, error) {
+func (p overlaySource) Get(ref cluster.Ref) (cluster.Object, error) {
 	switch {
 	case ref == p.ref:
 		return p.obj, nil
@@ -32,7 +32,7 @@ func (p proposedSource) Get(ref cluster.Ref) (cluster.Object, error) {
 }
 
 // List implements cluster.Source.
-func (p proposedSource) List(q cluster.Query) ([]cluster.Object, error) {
+func (p overlaySource) List(q cluster.Query) ([]cluster.Object, error) {
 	if q.Kind == cluster.KindSecret {
 		return nil, nil
 	}

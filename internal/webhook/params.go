@@ -19,20 +19,20 @@ const (
 )
 
 // validateParams denies IngressClassParams with invalid address ranges or subnets. The answer lists all errors.
-func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
+func (c Config) validateParams(_ context.Context, r Request) (Response, error) {
 	p := &v1beta1.IngressClassParams{}
 	if err := r.decode(r.Object, p); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if p.DeletionTimestamp != nil {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	spec := field.NewPath("spec")
 	ranges := validateInboundCIDRs(spec.Child("inboundCIDRs"), p.Spec.InboundCIDRs)
 	subnets := validateSubnetSelector(spec.Child("subnets"), p.Spec.Subnets)
 	faults := append(ranges, subnets...)
 	if len(faults) == 0 {
-		return Answer{}, nil
+		return Response{}, nil
 	}
 	check := subnetSelectorsCheck
 	if len(ranges) > 0 {

@@ -22,40 +22,42 @@ type Request struct {
 	Old json.RawMessage
 }
 
-// Answer is the answer to the API server. The zero value allows the request without a message.
-type Answer struct {
-	Refusal *Refusal
+// Response is the answer to the API server. The zero value allows the request without a message.
+type Response struct {
+	Refusal *Denial
 	// Warnings are shown to the client that made the request, for allowed and denied requests.
 	Warnings []string
 	// Changes are applied to the object, in this order.
-	Changes []Change
+	Changes []PatchOperation
 }
 
-// Refusal is the reason why a request is denied.
-type Refusal struct {
+// Denial is the reason why a request is denied.
+type Denial struct {
 	// Check is the name of the check in metrics.
 	Check   string
 	Message string
 }
 
-// Change is an operation of a JSON patch. Changes are not computed from two encodings of an object, because a computed patch
-// would remove fields that are unknown to this version of the controller.
-type Change struct {
+// PatchOperation is an operation of a JSON patch. Changes are not computed from two encodings of an object, because a
+// computed patch would remove fields that are unknown to this version of the controller.
+type PatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// setChange returns the change that adds or replaces a field, or that appends an item if the path ends in "/-".
-func setChange(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
+// newSetChange returns the change that adds or replaces a field, or that appends an item if the path ends in "/-".
+func newSetChange(path string, value any) PatchOperation {
+	return PatchOperation{Op: "add", Path: path, Value: value}
+}
 
-// answerFunc returns the answer to a request. If it returns an error, the request gets no answer, and the failure policy of
+// reviewFunc returns the answer to a request. If it returns an error, the request gets no answer, and the failure policy of
 // the webhook applies.
-type answerFunc func(ctx context.Context, r Request) (Answer, error)
+type reviewFunc func(ctx context.Context, r Request) (Response, error)
 
 // deny returns an answer that denies a request.
-func deny(check, format string, args ...any) Answer {
-	return Answer{Refusal: &Refusal{Check: check, Message: finding.Printable(fmt.Sprintf(format, args...))}}
+func deny(check, format string, args ...any) Response {
+	return Response{Refusal: &Denial{Check: check, Message: finding.EscapeNonPrintable(fmt.Sprintf(format, args...))}}
 }
 
 // decodeError is the error for an object that cannot be decoded as its kind.

@@ -74,7 +74,7 @@ type run struct {
 	requester requester
 
 	proxy      *proxy
-	site       site
+	site       clusterNetwork
 	children   *child.Launcher
 	controller controller
 }
@@ -104,7 +104,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err = r.begin(ctx, resumed); err != nil {
+	if err = r.setUpRun(ctx, resumed); err != nil {
 		if !resumed { // the run has created nothing
 			os.RemoveAll(r.dir)
 		}
@@ -120,13 +120,13 @@ func Run(ctx context.Context, o Options) error {
 	return r.report()
 }
 
-// begin starts the proxy, checks the account and the network, and asks the user for confirmation. After an error the proxy
+// setUpRun starts the proxy, checks the account and the network, and asks the user for confirmation. After an error the proxy
 // is stopped.
-func (r *run) begin(ctx context.Context, resumed bool) (err error) {
+func (r *run) setUpRun(ctx context.Context, resumed bool) (err error) {
 	if r.proxy, err = startProxy(ctx, r); err != nil {
 		return err
 	}
-	if err = r.readSite(ctx); err == nil {
+	if err = r.readClusterNetwork(ctx); err == nil {
 		err = r.confirm(resumed)
 	}
 	if err != nil {

@@ -55,7 +55,7 @@ func newCertificate() (certificate, error) {
 }
 
 // writeTLSSecret writes a certificate into the TLS Secret of the Ingress "secure".
-func (r *trial) writeTLSSecret(ctx context.Context, c certificate) error {
+func (r *partRun) writeTLSSecret(ctx context.Context, c certificate) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "secure-tls", Namespace: r.state.Run, Labels: map[string]string{runTag: r.state.Run}},
 		Type:       corev1.SecretTypeTLS,

@@ -21,14 +21,14 @@ import (
 func (r *run) clean(ctx context.Context) error {
 	r.proxy.setPart("remove")
 	r.printf("remove: all resources of the run")
-	if err := r.deleteServedObjects(ctx); err != nil {
+	if err := r.deleteReconciledObjects(ctx); err != nil {
 		if errors.Is(err, errUnreachable) || errors.Is(err, errInterrupted) {
 			return err
 		}
 		r.printf("  %v", err)
 	}
 	r.controller.stop()
-	left, err := resourcesOf(r).listRemaining(ctx)
+	left, err := taggedResourcesOf(r).listRemaining(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,13 +42,13 @@ func (r *run) clean(ctx context.Context) error {
 	if err := r.saveState(); err != nil {
 		return err
 	}
-	if err := r.awaitSuccess(ctx, "all tagged resources are deleted in AWS", resourcesOf(r).deleteAll); err != nil {
+	if err := r.awaitSuccess(ctx, "all tagged resources are deleted in AWS", taggedResourcesOf(r).deleteAll); err != nil {
 		return err
 	}
-	if err := resourcesOf(r).removeClusterTag(ctx, r.state.TaggedSecurityGroups); err != nil {
+	if err := taggedResourcesOf(r).removeClusterTag(ctx, r.state.TaggedSecurityGroups); err != nil {
 		return err
 	}
-	if err := r.removeObjects(ctx); err != nil {
+	if err := r.deleteNamespaceAndCRDs(ctx); err != nil {
 		return err
 	}
 	r.state.Done = true
@@ -75,11 +75,11 @@ var (
 	bindingsResource = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
 )
 
-func resourcesOf(r *run) taggedResources { return taggedResources{r.proxy.config(), r.state.Run} }
+func taggedResourcesOf(r *run) taggedResources { return taggedResources{r.proxy.config(), r.state.Run} }
 
-// deleteServedObjects deletes objects while the controller runs, and waits until it has removed their finalizers and
+// deleteReconciledObjects deletes objects while the controller runs, and waits until it has removed their finalizers and
 // AWS resources.
-func (r *run) deleteServedObjects(ctx context.Context) error {
+func (r *run) deleteReconciledObjects(ctx context.Context) error {
 	// Without the namespace there are no objects, and the controller cannot run, since its Lease is in the namespace.
 	if _, err := r.kube.CoreV1().Namespaces().Get(ctx, r.state.Run, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return nil
@@ -98,9 +98,9 @@ func (r *run) deleteServedObjects(ctx context.Context) error {
 		if kind != gatewaysResource {
 			continue
 		}
-		// LoadBalancerConfigurations and GatewayClasses cannot be deleted while a Gateway uses them. With the endpoints of the
-		// Services, the controller finds the security groups from which it has to revoke rules, although they do not have the
-		// tag of the cluster of the run.
+		// LoadBalancerConfigurations and GatewayClasses cannot be deleted while a Gateway uses them. With the endpoints of
+		// the Services, the controller finds the security groups from which it has to revoke rules, although they do not
+		// have the tag of the cluster of the run.
 		for _, user := range []schema.GroupVersionResource{ingressesResource, gatewaysResource} {
 			if err := r.awaitDeleted(ctx, user); err != nil {
 				return err
@@ -147,8 +147,8 @@ func (r *run) listObjects(ctx context.Context, kind schema.GroupVersionResource)
 	return out, nil
 }
 
-// removeObjects deletes the namespace, and the CRDs that the run has installed, unless they have objects.
-func (r *run) removeObjects(ctx context.Context) error {
+// deleteNamespaceAndCRDs deletes the namespace, and the CRDs that the run has installed, unless they have objects.
+func (r *run) deleteNamespaceAndCRDs(ctx context.Context) error {
 	namespaces := r.kube.CoreV1().Namespaces()
 	if err := namespaces.Delete(ctx, r.state.Run, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", r.state.Run, err)

@@ -31,7 +31,7 @@ var runPermissions = []string{
 
 // confirm prints what the run will create, its cost and the permissions that it needs, and asks the user to confirm.
 func (r *run) confirm(resumed bool) error {
-	parts := partsNamed(r.Parts)
+	parts := partsByName(r.Parts)
 	maxLoadBalancers := 0
 	r.printf("")
 	if resumed {
@@ -54,7 +54,7 @@ func (r *run) confirm(resumed bool) error {
 	r.printf("                 and the CRDs of Fulcrum and Gateway API that are missing")
 	hour := float64(maxLoadBalancers) * (loadBalancerPrice + addressPrice*float64(len(r.site.publicSubnets)))
 	r.printf("\nThe run costs about %.2f USD an hour while all resources exist, by list prices of us-east-1 without traffic, and takes 15 to 40 minutes.", hour)
-	policy, err := countActions(r.Region)
+	policy, err := countIAMActions(r.Region)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (r *run) confirm(resumed bool) error {
 	return nil
 }
 
-// countActions returns the number of actions in the controller's IAM policies for a region.
-func countActions(region string) (int, error) {
+// countIAMActions returns the number of actions in the controller's IAM policies for a region.
+func countIAMActions(region string) (int, error) {
 	first, err := iam.PolicyForPartition(store.AWSPartitionOfRegion(region).Name)
 	if err != nil {
 		return 0, err

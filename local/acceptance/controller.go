@@ -36,10 +36,10 @@ func (r *run) startController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.healthAddress, err = freePort(); err != nil {
+	if c.healthAddress, err = freeLoopbackAddress(); err != nil {
 		return err
 	}
-	if c.metricsAddress, err = freePort(); err != nil {
+	if c.metricsAddress, err = freeLoopbackAddress(); err != nil {
 		return err
 	}
 	program, err := filepath.Abs(r.Controller)
@@ -142,8 +142,8 @@ func writeKubeconfig(from clientcmd.ClientConfig, context, name string) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// freePort returns a loopback address with a port that is not in use.
-func freePort() (string, error) {
+// freeLoopbackAddress returns a loopback address with a port that is not in use.
+func freeLoopbackAddress() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return "", err

@@ -76,7 +76,7 @@ func (r *run) installMissingCRDs(ctx context.Context) error {
 
 // requiredCRDs returns the CRDs of Fulcrum and of the standard channel of Gateway API.
 func requiredCRDs() ([]*unstructured.Unstructured, error) {
-	out, err := world.GatewayAPI("standard")
+	out, err := world.GatewayAPICRDs("standard")
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.installMissingCRDs(ctx); err != nil {
 		return err
 	}
-	if err := resourcesOf(r).addClusterTag(ctx, r.state.TaggedSecurityGroups); err != nil {
+	if err := taggedResourcesOf(r).addClusterTag(ctx, r.state.TaggedSecurityGroups); err != nil {
 		return err
 	}
 	namespace := &unstructured.Unstructured{Object: map[string]any{

@@ -13,17 +13,17 @@ import (
 type part struct {
 	name, description string
 	loadBalancers     int // number of load balancers that the part creates
-	run               func(t *trial, ctx context.Context) error
+	run               func(t *partRun, ctx context.Context) error
 }
 
 var parts = []part{
-	{"ingress", "an Ingress: an ALB answers by pods, and by a fixed response", 1, (*trial).testIngress},
-	{"service", "a Service: an NLB with nodes as targets", 1, (*trial).testService},
-	{"gateway", "a Gateway with an HTTPRoute: an ALB answers by pods, and redirects", 1, (*trial).testGateway},
-	{"tls-secret", "an Ingress with a TLS Secret: imported into ACM, renewed under traffic", 1, (*trial).testTLSSecret},
-	{"drift", "a listener rule is deleted by hand and restored; up to 15 minutes", 0, (*trial).testDrift},
-	{"replacement", "the scheme of the Ingress changes under traffic: a new ALB is created, then the old one is deleted", 1, (*trial).testReplacement},
-	{"take-over", "a controller without stored state finds all resources and changes nothing", 0, (*trial).testTakeOver},
+	{"ingress", "an Ingress: an ALB answers by pods, and by a fixed response", 1, (*partRun).testIngress},
+	{"service", "a Service: an NLB with nodes as targets", 1, (*partRun).testService},
+	{"gateway", "a Gateway with an HTTPRoute: an ALB answers by pods, and redirects", 1, (*partRun).testGateway},
+	{"tls-secret", "an Ingress with a TLS Secret: imported into ACM, renewed under traffic", 1, (*partRun).testTLSSecret},
+	{"drift", "a listener rule is deleted by hand and restored; up to 15 minutes", 0, (*partRun).testDrift},
+	{"replacement", "the scheme of the Ingress changes under traffic: a new ALB is created, then the old one is deleted", 1, (*partRun).testReplacement},
+	{"take-over", "a controller without stored state finds all resources and changes nothing", 0, (*partRun).testTakeOver},
 }
 
 // PartNames returns the names of the parts in their order.
@@ -35,14 +35,14 @@ func PartNames() []string {
 	return out
 }
 
-func partsNamed(names []string) []part {
+func partsByName(names []string) []part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(names, p.name) })
 }
 
 // runParts runs the parts that have no result yet. After a part has failed, the other parts still run. After an error
 // the run can be continued.
 func (r *run) runParts(ctx context.Context) error {
-	for _, p := range partsNamed(r.Parts) {
+	for _, p := range partsByName(r.Parts) {
 		if r.state.Results[p.name] != nil {
 			r.printf("%s: has a result already", p.name)
 			continue
@@ -78,7 +78,7 @@ const maxTries = 3
 // runPart runs a part. If it fails while AWS is unreachable, it waits for AWS and repeats the part.
 func (r *run) runPart(ctx context.Context, p part) (*result, error) {
 	for n := 1; ; n++ {
-		t := &trial{run: r, result: &result{}}
+		t := &partRun{run: r, result: &result{}}
 		err := p.run(t, ctx)
 		if err == nil || !r.proxy.isFailing() || n == maxTries {
 			return t.result, err
@@ -96,14 +96,14 @@ func (r *run) runPart(ctx context.Context, p part) (*result, error) {
 	}
 }
 
-// trial is one attempt at a part.
-type trial struct {
+// partRun is one attempt at a part.
+type partRun struct {
 	*run
 	result *result
 }
 
-// addNote adds an observation to the result and prints it.
-func (r *trial) addNote(format string, args ...any) {
+// addObservation adds an observation to the result and prints it.
+func (r *partRun) addObservation(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.result.Notes = append(r.result.Notes, text)
 	r.printf("  %s", text)

@@ -157,7 +157,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.DurationMillis = time.Since(began).Milliseconds()
 	if err == nil {
 		c.Status = res.StatusCode
-		if c.Answer, err = recording.ParseAnswer(answer); err != nil {
+		if c.Answer, err = recording.ParseResponseBody(answer); err != nil {
 			c.Answer, err = &recording.Node{Text: "cannot be read"}, nil
 		}
 	}

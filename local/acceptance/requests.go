@@ -110,8 +110,8 @@ func (a requester) dial(ctx context.Context, network, balancer, port string) (ne
 	return nil, last
 }
 
-// awaitAnswers waits until five responses in a row pass check.
-func (r *trial) awaitAnswers(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
+// awaitResponses waits until five responses in a row pass check.
+func (r *partRun) awaitResponses(ctx context.Context, balancer, url string, roots *x509.CertPool, check func(reply) error) error {
 	return r.awaitSuccess(ctx, url+" answers through "+balancer, func(ctx context.Context) error {
 		for range 5 {
 			got, err := r.requester.request(ctx, balancer, url, roots)
@@ -126,8 +126,8 @@ func (r *trial) awaitAnswers(ctx context.Context, balancer, url string, roots *x
 	})
 }
 
-// checkPodAnswer returns an error unless a pod has responded with 200.
-func checkPodAnswer(r reply) error {
+// checkPodResponse returns an error unless a pod has responded with 200.
+func checkPodResponse(r reply) error {
 	if r.status != http.StatusOK || r.pod == "" {
 		return errors.New("want 200 from a pod")
 	}
@@ -158,7 +158,7 @@ func (a requester) startTraffic(ctx context.Context, balancer, url string, roots
 			}
 			got, err := a.request(ctx, balancer, url, roots)
 			if err == nil {
-				err = checkPodAnswer(got)
+				err = checkPodResponse(got)
 			}
 			if ctx.Err() != nil {
 				return
@@ -173,8 +173,8 @@ func (a requester) startTraffic(ctx context.Context, balancer, url string, roots
 	return t
 }
 
-// end stops the requests. It returns an error if no request was sent or a request failed.
-func (t *traffic) end() (note string, err error) {
+// finish stops the requests. It returns an error if no request was sent or a request failed.
+func (t *traffic) finish() (note string, err error) {
 	t.stop()
 	t.done.Wait()
 	if t.failed > 0 || t.sent == 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// site is the AWS network of the cluster's nodes.
-type site struct {
+// clusterNetwork is the AWS network of the cluster's nodes.
+type clusterNetwork struct {
 	recording.Site
 	account    string
 	kubernetes string // version of Kubernetes
@@ -31,15 +31,15 @@ type site struct {
 	securityGroups []string
 }
 
-// readSite reads the account and the network of the run, and returns an error if the run cannot use them.
-func (r *run) readSite(ctx context.Context) error {
+// readClusterNetwork reads the account and the network of the run, and returns an error if the run cannot use them.
+func (r *run) readClusterNetwork(ctx context.Context) error {
 	r.proxy.setPart("look")
 	version, err := r.kube.Discovery().ServerVersion()
 	if err != nil {
 		return fmt.Errorf("read the version of the cluster of context %q: %w", r.Context, err)
 	}
 	r.site.kubernetes = version.GitVersion
-	if err := r.checkNoController(ctx); err != nil {
+	if err := r.checkNoOtherController(ctx); err != nil {
 		return err
 	}
 	caller, err := sts.NewFromConfig(r.proxy.config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -64,9 +64,9 @@ func (r *run) readSite(ctx context.Context) error {
 // leaseName is the name of the Lease of Fulcrum and of aws-load-balancer-controller.
 const leaseName = "aws-load-balancer-controller-leader"
 
-// checkNoController returns an error if another controller runs in the cluster, since both would write the same
+// checkNoOtherController returns an error if another controller runs in the cluster, since both would write the same
 // TargetGroupBindings and classes.
-func (r *run) checkNoController(ctx context.Context) error {
+func (r *run) checkNoOtherController(ctx context.Context) error {
 	list, err := r.kube.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName})
 	if err != nil {
 		return fmt.Errorf("list Leases, to see whether a controller for AWS load balancers runs already: %w", err)
@@ -81,7 +81,7 @@ func (r *run) checkNoController(ctx context.Context) error {
 }
 
 // readNetwork reads instances, VPC, subnets and security groups of the nodes.
-func (s *site) readNetwork(ctx context.Context, api *ec2.Client, nodes []corev1.Node) error {
+func (s *clusterNetwork) readNetwork(ctx context.Context, api *ec2.Client, nodes []corev1.Node) error {
 	var ids []string
 	for _, n := range nodes {
 		if id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]; strings.HasPrefix(id, "i-") {
@@ -119,7 +119,7 @@ func (s *site) readNetwork(ctx context.Context, api *ec2.Client, nodes []corev1.
 }
 
 // readSubnets reads the VPC and its subnets, and selects public ones.
-func (s *site) readSubnets(ctx context.Context, api *ec2.Client) error {
+func (s *clusterNetwork) readSubnets(ctx context.Context, api *ec2.Client) error {
 	in := []types.Filter{{Name: aws.String("vpc-id"), Values: []string{s.VPC}}}
 	vpcs, err := api.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{s.VPC}})
 	if err != nil {
@@ -185,7 +185,7 @@ const clusterTag = "kubernetes.io/cluster/"
 
 // selectSecurityGroups sets securityGroups. It returns an error if a node has several security groups, and not exactly
 // one of them has the tag of a cluster.
-func (s *site) selectSecurityGroups(ctx context.Context, api *ec2.Client) error {
+func (s *clusterNetwork) selectSecurityGroups(ctx context.Context, api *ec2.Client) error {
 	candidates := map[string]bool{}
 	for _, i := range s.Instances {
 		if len(i.SecurityGroups) > 1 {

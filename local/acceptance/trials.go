@@ -20,7 +20,7 @@ import (
 
 // awaitHostname waits until read returns the DNS name of a load balancer that differs from previous, and returns the
 // name. The text in what names the object in errors.
-func (r *trial) awaitHostname(ctx context.Context, what string, previous string, read func(context.Context) (string, error)) (string, error) {
+func (r *partRun) awaitHostname(ctx context.Context, what string, previous string, read func(context.Context) (string, error)) (string, error) {
 	var name string
 	err := r.awaitSuccess(ctx, "the status of "+what+" shows a load balancer", func(ctx context.Context) (err error) {
 		if name, err = read(ctx); err == nil && (name == "" || name == previous) {
@@ -31,7 +31,7 @@ func (r *trial) awaitHostname(ctx context.Context, what string, previous string,
 	return name, err
 }
 
-func (r *trial) ingressHostname(name string) func(context.Context) (string, error) {
+func (r *partRun) ingressHostname(name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		i, err := r.kube.NetworkingV1().Ingresses(r.state.Run).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -47,7 +47,7 @@ func (r *trial) ingressHostname(name string) func(context.Context) (string, erro
 const webURL = "http://web.acceptance.test/"
 
 // applyWebIngress applies the Ingress "web" and waits until pods respond.
-func (r *trial) applyWebIngress(ctx context.Context) (string, error) {
+func (r *partRun) applyWebIngress(ctx context.Context) (string, error) {
 	if err := r.apply(ctx, "ingress", "internet-facing"); err != nil {
 		return "", err
 	}
@@ -55,16 +55,16 @@ func (r *trial) applyWebIngress(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return name, r.awaitAnswers(ctx, name, webURL+"some/path", nil, checkPodAnswer)
+	return name, r.awaitResponses(ctx, name, webURL+"some/path", nil, checkPodResponse)
 }
 
-func (r *trial) testIngress(ctx context.Context) error {
+func (r *partRun) testIngress(ctx context.Context) error {
 	name, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
 	}
-	r.addNote("answered by pods")
-	err = r.awaitAnswers(ctx, name, webURL+"teapot", nil, func(a reply) error {
+	r.addObservation("answered by pods")
+	err = r.awaitResponses(ctx, name, webURL+"teapot", nil, func(a reply) error {
 		if a.status != http.StatusTeapot || a.body != "teapot" {
 			return errors.New("want 418 with its text")
 		}
@@ -73,8 +73,8 @@ func (r *trial) testIngress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.addNote("answered by a fixed response")
-	return r.awaitAnswers(ctx, name, "http://other.acceptance.test/", nil, func(a reply) error {
+	r.addObservation("answered by a fixed response")
+	return r.awaitResponses(ctx, name, "http://other.acceptance.test/", nil, func(a reply) error {
 		if a.status != http.StatusNotFound {
 			return errors.New("want 404 for a host that no rule has")
 		}
@@ -82,7 +82,7 @@ func (r *trial) testIngress(ctx context.Context) error {
 	})
 }
 
-func (r *trial) testService(ctx context.Context) error {
+func (r *partRun) testService(ctx context.Context) error {
 	if err := r.apply(ctx, "service", ""); err != nil {
 		return err
 	}
@@ -99,14 +99,14 @@ func (r *trial) testService(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.awaitAnswers(ctx, name, "http://streams.acceptance.test/", nil, checkPodAnswer); err != nil {
+	if err := r.awaitResponses(ctx, name, "http://streams.acceptance.test/", nil, checkPodResponse); err != nil {
 		return err
 	}
-	r.addNote("answered by pods, through nodes")
+	r.addObservation("answered by pods, through nodes")
 	return nil
 }
 
-func (r *trial) testGateway(ctx context.Context) error {
+func (r *partRun) testGateway(ctx context.Context) error {
 	if err := r.apply(ctx, "gateway", ""); err != nil {
 		return err
 	}
@@ -131,11 +131,11 @@ func (r *trial) testGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.awaitAnswers(ctx, name, "http://edge.acceptance.test/new", nil, checkPodAnswer); err != nil {
+	if err := r.awaitResponses(ctx, name, "http://edge.acceptance.test/new", nil, checkPodResponse); err != nil {
 		return err
 	}
-	r.addNote("answered by pods")
-	return r.awaitAnswers(ctx, name, "http://edge.acceptance.test/old", nil, func(a reply) error {
+	r.addObservation("answered by pods")
+	return r.awaitResponses(ctx, name, "http://edge.acceptance.test/old", nil, func(a reply) error {
 		if a.status != http.StatusMovedPermanently {
 			return errors.New("want 301")
 		}
@@ -143,7 +143,7 @@ func (r *trial) testGateway(ctx context.Context) error {
 	})
 }
 
-func (r *trial) testTLSSecret(ctx context.Context) error {
+func (r *partRun) testTLSSecret(ctx context.Context) error {
 	roots := x509.NewCertPool()
 	var both [2]certificate
 	for i := range both {
@@ -168,28 +168,28 @@ func (r *trial) testTLSSecret(ctx context.Context) error {
 			if a.certificate != want.serial {
 				return errors.New("want the certificate of the Secret")
 			}
-			return checkPodAnswer(a)
+			return checkPodResponse(a)
 		}
 	}
 	const url = "https://" + secureHost + "/"
-	if err := r.awaitAnswers(ctx, name, url, roots, shows(both[0])); err != nil {
+	if err := r.awaitResponses(ctx, name, url, roots, shows(both[0])); err != nil {
 		return err
 	}
-	r.addNote("the certificate of the Secret is shown")
+	r.addObservation("the certificate of the Secret is shown")
 	load := r.requester.startTraffic(ctx, name, url, roots)
 	err = r.writeTLSSecret(ctx, both[1])
 	if err == nil {
-		err = r.awaitAnswers(ctx, name, url, roots, shows(both[1]))
+		err = r.awaitResponses(ctx, name, url, roots, shows(both[1]))
 	}
-	text, failed := load.end()
+	text, failed := load.finish()
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	r.addNote("renewed: %s", text)
+	r.addObservation("renewed: %s", text)
 	return nil
 }
 
-func (r *trial) testDrift(ctx context.Context) error {
+func (r *partRun) testDrift(ctx context.Context) error {
 	name, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
@@ -213,20 +213,20 @@ func (r *trial) testDrift(ctx context.Context) error {
 	if gone != nil {
 		return gone
 	}
-	err = r.awaitAnswers(ctx, name, webURL+"teapot", nil, func(a reply) error {
+	err = r.awaitResponses(ctx, name, webURL+"teapot", nil, func(a reply) error {
 		if a.status != http.StatusTeapot {
 			return errors.New("want 418")
 		}
 		return nil
 	})
 	if err == nil {
-		r.addNote("a deleted rule answers again after %s", time.Since(began).Round(time.Second))
+		r.addObservation("a deleted rule answers again after %s", time.Since(began).Round(time.Second))
 	}
 	return err
 }
 
 // fixedResponseRule returns the ARN of a rule with a fixed response. dns is the DNS name of the load balancer.
-func (r *trial) fixedResponseRule(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
+func (r *partRun) fixedResponseRule(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
 	lb, err := r.loadBalancerARN(ctx, api, dns)
 	if err != nil {
 		return "", err
@@ -252,7 +252,7 @@ func (r *trial) fixedResponseRule(ctx context.Context, api *elbv2.Client, dns st
 var errNoLoadBalancer = errors.New("AWS has no load balancer")
 
 // loadBalancerARN returns the ARN of the load balancer with a DNS name.
-func (r *trial) loadBalancerARN(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
+func (r *partRun) loadBalancerARN(ctx context.Context, api *elbv2.Client, dns string) (string, error) {
 	pages := elbv2.NewDescribeLoadBalancersPaginator(api, &elbv2.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -268,22 +268,22 @@ func (r *trial) loadBalancerARN(ctx context.Context, api *elbv2.Client, dns stri
 	return "", fmt.Errorf("%w %s", errNoLoadBalancer, dns)
 }
 
-func (r *trial) testReplacement(ctx context.Context) error {
+func (r *partRun) testReplacement(ctx context.Context) error {
 	before, err := r.applyWebIngress(ctx)
 	if err != nil {
 		return err
 	}
 	load := r.requester.startTraffic(ctx, before, webURL, nil)
 	if err := r.apply(ctx, "ingress", "internal"); err != nil {
-		_, _ = load.end()
+		_, _ = load.finish()
 		return err
 	}
 	name, err := r.awaitHostname(ctx, "Ingress web", before, r.ingressHostname("web"))
-	text, failed := load.end()
+	text, failed := load.finish()
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	r.addNote("until the status showed the new load balancer: %s", text)
+	r.addObservation("until the status showed the new load balancer: %s", text)
 	api := elbv2.NewFromConfig(r.proxy.config())
 	if _, err := r.loadBalancerARN(ctx, api, name); err != nil {
 		return err
@@ -300,7 +300,7 @@ func (r *trial) testReplacement(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
-		r.addNote("the old load balancer was deleted %s later", time.Since(began).Round(time.Second))
+		r.addObservation("the old load balancer was deleted %s later", time.Since(began).Round(time.Second))
 	}
 	return err
 }
@@ -308,7 +308,7 @@ func (r *trial) testReplacement(ctx context.Context) error {
 // storedStateSecrets are the Secrets in which a controller stores state for the controller that runs after it.
 var storedStateSecrets = []string{kube.CheckpointsName, kube.MembershipsName}
 
-func (r *trial) testTakeOver(ctx context.Context) error {
+func (r *partRun) testTakeOver(ctx context.Context) error {
 	// Do not apply the Ingress if it has a load balancer, because a different scheme would replace the load
 	// balancer.
 	if name, err := r.ingressHostname("web")(ctx); err != nil || name == "" {
@@ -349,7 +349,7 @@ func (r *trial) testTakeOver(ctx context.Context) error {
 	if after := r.proxy.countChanges(); after != before {
 		return fmt.Errorf("%d calls changed AWS; recording.json has them", after-before)
 	}
-	r.addNote("no call changed AWS")
+	r.addObservation("no call changed AWS")
 	return nil
 }
 

@@ -126,7 +126,7 @@ func (a *agent) addEventHandlers() error {
 		{a.factory.Core().V1().Services().Informer(), func(obj any) {
 			a.proxy.requestSync()
 			if s, ok := obj.(*corev1.Service); ok {
-				a.enqueueSelected(s)
+				a.enqueuePodsOfService(s)
 			}
 		}},
 		{a.factory.Core().V1().Nodes().Informer(), func(any) { a.proxy.requestSync() }},

@@ -38,7 +38,7 @@ func preStopDuration(pod *corev1.Pod) (longest time.Duration, has bool) {
 		case hook.Sleep != nil:
 			longest, has = max(longest, time.Duration(hook.Sleep.Seconds)*time.Second), true
 		case hook.Exec != nil:
-			if d, ok := sleepCommand(hook.Exec.Command); ok {
+			if d, ok := sleepDuration(hook.Exec.Command); ok {
 				longest, has = max(longest, d), true
 			}
 		}
@@ -46,9 +46,9 @@ func preStopDuration(pod *corev1.Pod) (longest time.Duration, has bool) {
 	return longest, has
 }
 
-// sleepCommand returns the duration of a command such as `sleep 5`, `/bin/sleep 5` or `sh -c "sleep 5"`; false for
+// sleepDuration returns the duration of a command such as `sleep 5`, `/bin/sleep 5` or `sh -c "sleep 5"`; false for
 // other commands.
-func sleepCommand(command []string) (time.Duration, bool) {
+func sleepDuration(command []string) (time.Duration, bool) {
 	var words []string
 	for _, c := range command {
 		words = append(words, strings.Fields(c)...)

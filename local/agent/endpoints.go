@@ -19,7 +19,7 @@ func (a *agent) endpoints(key nodePortKey) []string {
 		return nil
 	}
 	var ready, terminating []string
-	a.eachEndpoint(key, func(e discoveryv1.Endpoint, port int) {
+	a.forEachEndpoint(key, func(e discoveryv1.Endpoint, port int) {
 		if isLocalOnly(s) && (e.NodeName == nil || *e.NodeName != key.node) {
 			return
 		}
@@ -29,9 +29,9 @@ func (a *agent) endpoints(key nodePortKey) []string {
 				continue
 			}
 			switch {
-			case isTrue(e.Conditions.Ready, true):
+			case boolOrDefault(e.Conditions.Ready, true):
 				ready = append(ready, loopback.HostPort(addr, port))
-			case isTrue(e.Conditions.Terminating, false) && isTrue(e.Conditions.Serving, false):
+			case boolOrDefault(e.Conditions.Terminating, false) && boolOrDefault(e.Conditions.Serving, false):
 				terminating = append(terminating, loopback.HostPort(addr, port))
 			}
 		}
@@ -45,9 +45,9 @@ func (a *agent) endpoints(key nodePortKey) []string {
 // countLocalEndpoints counts the ready endpoints of a Service on the key's node.
 func (a *agent) countLocalEndpoints(key nodePortKey) int {
 	seen := map[string]bool{}
-	for _, slice := range a.slicesOf(key) {
+	for _, slice := range a.endpointSlicesOf(key) {
 		for _, e := range slice.Endpoints {
-			if e.NodeName != nil && *e.NodeName == key.node && isTrue(e.Conditions.Ready, true) {
+			if e.NodeName != nil && *e.NodeName == key.node && boolOrDefault(e.Conditions.Ready, true) {
 				for _, addr := range e.Addresses {
 					seen[addr] = true
 				}
@@ -57,8 +57,8 @@ func (a *agent) countLocalEndpoints(key nodePortKey) int {
 	return len(seen)
 }
 
-func (a *agent) eachEndpoint(key nodePortKey, f func(e discoveryv1.Endpoint, port int)) {
-	for _, slice := range a.slicesOf(key) {
+func (a *agent) forEachEndpoint(key nodePortKey, f func(e discoveryv1.Endpoint, port int)) {
+	for _, slice := range a.endpointSlicesOf(key) {
 		for _, p := range slice.Ports {
 			name := ""
 			if p.Name != nil {
@@ -78,7 +78,7 @@ func (a *agent) eachEndpoint(key nodePortKey, f func(e discoveryv1.Endpoint, por
 	}
 }
 
-func (a *agent) slicesOf(key nodePortKey) []*discoveryv1.EndpointSlice {
+func (a *agent) endpointSlicesOf(key nodePortKey) []*discoveryv1.EndpointSlice {
 	of := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: key.service.Name})
 	slices, err := a.slices.EndpointSlices(key.service.Namespace).List(of)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *agent) slicesOf(key nodePortKey) []*discoveryv1.EndpointSlice {
 	return v4
 }
 
-func isTrue(b *bool, unset bool) bool {
+func boolOrDefault(b *bool, unset bool) bool {
 	if b == nil {
 		return unset
 	}

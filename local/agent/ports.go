@@ -99,8 +99,8 @@ func (a *agent) servicesOf(pod *corev1.Pod) []*corev1.Service {
 	return out
 }
 
-// enqueueSelected enqueues the pods of a Service, which may have new ports.
-func (a *agent) enqueueSelected(s *corev1.Service) {
+// enqueuePodsOfService enqueues the pods of a Service, which may have new ports.
+func (a *agent) enqueuePodsOfService(s *corev1.Service) {
 	if len(s.Spec.Selector) == 0 {
 		return
 	}

@@ -72,7 +72,7 @@ func (p *proxy) run(ctx context.Context) {
 }
 
 func (p *proxy) sync() {
-	want, err := p.wantedPorts()
+	want, err := p.desiredPorts()
 	if err != nil {
 		klog.ErrorS(err, "Node ports stay unchanged")
 		return
@@ -97,8 +97,8 @@ func (p *proxy) sync() {
 	}
 }
 
-// wantedPorts returns the ports that should be open on the existing nodes.
-func (p *proxy) wantedPorts() (map[nodePortKey]bool, error) {
+// desiredPorts returns the ports that should be open on the existing nodes.
+func (p *proxy) desiredPorts() (map[nodePortKey]bool, error) {
 	services, err := p.agent.services.List(labels.Everything())
 	if err != nil {
 		return nil, err

@@ -24,9 +24,9 @@ func Success(ctx context.Context, limit time.Duration, check func(context.Contex
 	})
 }
 
-// NoFailure calls check at even intervals until limit is over, ctx ends, or check returns an error. It returns the
+// Consistently calls check at even intervals until limit is over, ctx ends, or check returns an error. It returns the
 // error of check, or nil.
-func NoFailure(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+func Consistently(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	var broken error
 	// At the end of limit, poll returns an error even if no check has failed, so its error is ignored.
 	_ = poll(ctx, limit, func(ctx context.Context) error {

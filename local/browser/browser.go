@@ -107,8 +107,8 @@ func Eval[T any](tab *Tab, expression string) T {
 	return performAction(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// Until waits until an expression is true in the page, and returns how long that took.
-func (tab *Tab) Until(expression string) time.Duration {
+// WaitUntil waits until an expression is true in the page, and returns how long that took.
+func (tab *Tab) WaitUntil(expression string) time.Duration {
 	tab.t.Helper()
 	return tab.pollUntil(expression, func(time.Duration) {})
 }

@@ -70,7 +70,7 @@ func TestConsoleOfALargeCluster(t *testing.T) {
 	defer srv.CloseClientConnections() // closes the stream of updates, which the page keeps open
 	tab := browser.Open(t)
 	tab.Do(chromedp.Navigate(srv.URL))
-	tab.Until(`document.querySelectorAll("#rows .row").length > 10`)
+	tab.WaitUntil(`document.querySelectorAll("#rows .row").length > 10`)
 	// The page records when it has drawn its first rows, relative to the start of the navigation.
 	first := browser.Eval[float64](tab, `performance.getEntriesByName("first rows")[0].startTime`)
 	paint := browser.Eval[float64](tab, `performance.getEntriesByName("first-contentful-paint")[0].startTime`)
@@ -86,7 +86,7 @@ func TestConsoleOfALargeCluster(t *testing.T) {
 		worst := 0.0
 		for range 5 {
 			tab.Do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/topology?x=" + Math.random()`))
-			tab.Until(`document.querySelector("#query").value === ""`)
+			tab.WaitUntil(`document.querySelector("#query").value === ""`)
 			worst = max(worst, browser.Eval[float64](tab, `(() => { const began = performance.now(); `+change+`; document.body.offsetHeight; return performance.now() - began; })()`))
 		}
 		t.Logf("BENCH console with 300 load balancers: %s %.0f ms at most of 5 (goal 100)", name, worst)

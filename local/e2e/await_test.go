@@ -151,7 +151,7 @@ func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%v", err)
 	}
 	began := time.Now()
-	err = await.NoFailure(s.ctx, *limit, check)
+	err = await.Consistently(s.ctx, *limit, check)
 	if err != nil {
 		err = fmt.Errorf("after %s: %w", time.Since(began).Round(time.Millisecond), err)
 	}

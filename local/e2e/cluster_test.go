@@ -52,7 +52,7 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 func (s *scriptCluster) startSharingAWS(ts *testscript.TestScript, cluster, region string, arguments []string) (*scriptCluster, error) {
 	w, err := world.Start(s.ctx, world.Options{
 		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(), ProcessorsPerRole: 1,
-		AdminController: worldtest.TestsOtherController(), KeepState: os.Getenv("FULCRUM_KEEP") != "",
+		AdminController: worldtest.IsOtherControllerTested(), KeepState: os.Getenv("FULCRUM_KEEP") != "",
 	})
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (a *fakeConsole) runCommand(w http.ResponseWriter, r *http.Request) {
 // the test, errors of the page fail the test.
 func openFakeConsole(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *fakeConsole, func(hash string)) {
 	t.Helper()
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("the other controller has no console")
 	}
 	t.Parallel()
@@ -108,7 +108,7 @@ func openFakeConsole(t *testing.T, stacks []document, commands map[string]docume
 	t.Cleanup(srv.CloseClientConnections) // closes the stream of updates, which the page keeps open
 	tab := browser.Open(t)
 	tab.Do(chromedp.Navigate(srv.URL))
-	tab.Until(`document.querySelector("#cluster").innerText === "test"`)
+	tab.WaitUntil(`document.querySelector("#cluster").innerText === "test"`)
 	t.Cleanup(func() {
 		if errs := tab.TakePageErrors(); len(errs) > 0 {
 			t.Errorf("errors in the page: %q", errs)

@@ -33,7 +33,7 @@ spec:
 // TestConsoleShowsMigration checks that the console page "Migrate" shows the migration of a load balancer from an Ingress to
 // a Gateway: its state, the comparison of the two desired states by field, and the next step.
 func TestConsoleShowsMigration(t *testing.T) {
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("the other controller has no console")
 	}
 	t.Parallel()
@@ -54,16 +54,16 @@ func TestConsoleShowsMigration(t *testing.T) {
 	const answer = `document.querySelector("#migrate").textContent` // includes the text of closed elements
 	again := func() {
 		tab.Do(chromedp.Click(chromedp.CSS(`#again`)))
-		tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
+		tab.WaitUntil(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
 	}
 	open := func() {
 		t.Helper()
-		tab.Until(`(() => { const d = document.querySelector('#migrate details[data-id="default/web"]'); if (d) d.open = true; return !!d; })()`)
+		tab.WaitUntil(`(() => { const d = document.querySelector('#migrate details[data-id="default/web"]'); if (d) d.open = true; return !!d; })()`)
 	}
 	tab.Do(chromedp.Navigate(page))
 	browser.Eval[string](tab, `location.hash = "#/migrate"`)
 	open()
-	tab.Until(answer + `.includes("no Gateway requests the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
+	tab.WaitUntil(answer + `.includes("no Gateway requests the load balancer") && ` + answer + `.includes("fulcrum migrate --from-cluster --in-place --namespaces=default --ingress-name=web")`)
 
 	// With the dry-run annotation, the page compares the desired states of the Ingress and of the Gateway.
 	cmd := exec.Command(worldtest.ControllerPath(t), "migrate", "--from-cluster", "--in-place", "--namespaces=default", "--ingress-name=web", "--output-dir=-")
@@ -77,7 +77,7 @@ func TestConsoleShowsMigration(t *testing.T) {
 	apply(string(made))
 	worldtest.Eventually(t, defaultWaitLimit, func(context.Context) error {
 		again()
-		tab.Until(`!` + answer + `.includes("is running")`)
+		tab.WaitUntil(`!` + answer + `.includes("is running")`)
 		if got := browser.Eval[string](tab, answer); !strings.Contains(got, "shadow") || !strings.Contains(got, "there is no obstacle") {
 			return fmt.Errorf("the page does not show the state shadow without obstacles: %s", got)
 		}
@@ -85,7 +85,7 @@ func TestConsoleShowsMigration(t *testing.T) {
 	})
 	open()
 	tab.Do(chromedp.Click(chromedp.CSS(`#migrate .status button:not(.quiet)`)))
-	tab.Until(`document.querySelector("#migrate .plans table") !== null`)
+	tab.WaitUntil(`document.querySelector("#migrate .plans table") !== null`)
 	const rows = `[...document.querySelectorAll("#migrate .plans tbody tr")].map((r) => r.innerText).join("\n")`
 	if got := browser.Eval[string](tab, rows); !strings.Contains(got, "AWS cannot change it: what exists in AWS stays") || strings.Contains(got, "✓ same") {
 		t.Errorf("unexpected list of fields that differ: %s", got)
@@ -111,7 +111,7 @@ func TestConsoleShowsMigration(t *testing.T) {
 	apply(strings.Replace(string(made), "    gateway.k8s.aws/dry-run: \"true\"\n", "", 1))
 	worldtest.Eventually(t, defaultWaitLimit, func(context.Context) error {
 		again()
-		tab.Until(`!` + answer + `.includes("is running")`)
+		tab.WaitUntil(`!` + answer + `.includes("is running")`)
 		got := browser.Eval[string](tab, answer)
 		for _, part := range []string{"adopted", "kubectl delete ingress -n default web", "gateway.k8s.aws/dry-run=true"} {
 			if !strings.Contains(got, part) { // the controller may still be applying the change

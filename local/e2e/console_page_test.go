@@ -27,10 +27,10 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 		return n
 	}
 	show("#/trouble")
-	tab.Until(`document.querySelector("#trouble").innerText.includes("fulcrum doctor") && document.querySelector("#trouble").innerText.includes("fulcrum orphans")`)
-	tab.Until(`!document.querySelector("#trouble").innerText.includes("is running")`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("fulcrum doctor") && document.querySelector("#trouble").innerText.includes("fulcrum orphans")`)
+	tab.WaitUntil(`!document.querySelector("#trouble").innerText.includes("is running")`)
 	tab.Do(chromedp.Focus(chromedp.CSS("#again")), chromedp.KeyEvent(kb.Enter))
-	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "true"`)
+	tab.WaitUntil(`document.querySelector("#again").getAttribute("aria-busy") === "true"`)
 	worldtest.Eventually(t, defaultWaitLimit, func(context.Context) error {
 		if count("/api/again?after=14") != 1 { // 7 AWS calls for each of both commands
 			return fmt.Errorf("the page has sent the requests %q", program.requests())
@@ -38,7 +38,7 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 		return nil
 	})
 	program.editState(func(n document) { n["wanted"], n["next"] = true, 40 })
-	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
+	tab.WaitUntil(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
 	if text := browser.Eval[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
 		t.Errorf("the header does not show exactly one time of the next read: %q", text) // the second " in " is part of "in the last minute"
 	}
@@ -47,13 +47,13 @@ func TestConsolePageRequestsFullRefresh(t *testing.T) {
 	}
 	checkFitsPhone(t, tab)
 	program.editState(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
-	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
+	tab.WaitUntil(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
 	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
 		t.Errorf("the page requested the checks %d times and the orphans %d times, want 2", a, b)
 	}
-	tab.Until(`document.querySelector("#next").innerText.startsWith("· next look in ")`)
+	tab.WaitUntil(`document.querySelector("#next").innerText.startsWith("· next look in ")`)
 	program.editState(func(n document) { n["aws"] = document{"look": 49, "minute": 664, "looks": 98, "budget": 100} })
-	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
+	tab.WaitUntil(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
 // replacedStack returns a stack whose load balancer "k8s-old" is being replaced by "k8s-new", each with the given number of
@@ -96,7 +96,7 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	tab, program, show := openFakeConsole(t, []document{replacedStack(4)}, map[string]document{})
 	show("#/trouble")
 	const folds = `[...document.querySelectorAll("#trouble details.fold")]`
-	tab.Until(folds + `.some((d) => d.innerText.includes("replacement of load balancer k8s-old: 13 resources") && d.innerText.includes("surplus 6") && d.innerText.includes("missing 7"))`)
+	tab.WaitUntil(folds + `.some((d) => d.innerText.includes("replacement of load balancer k8s-old: 13 resources") && d.innerText.includes("surplus 6") && d.innerText.includes("missing 7"))`)
 	for _, other := range []string{"target group k8s-other", "rule new"} {
 		if !browser.Eval[bool](tab, fmt.Sprintf(`document.querySelector("#trouble").innerText.includes(%q)`, other)) {
 			t.Errorf("%s has another cause, but is not shown as a separate row", other)
@@ -114,19 +114,19 @@ func TestConsolePageGroupsFindingsOfOneCause(t *testing.T) {
 	browser.Eval[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
-	tab.Until(links + ` === 13`)
+	tab.WaitUntil(links + ` === 13`)
 	checkFitsPhone(t, tab)
 	program.editState(func(n document) {
 		s := replacedStack(5)
 		n["stacks"] = []document{s}
 	})
-	tab.Until(links + ` === 15`)
+	tab.WaitUntil(links + ` === 15`)
 	if !browser.Eval[bool](tab, `document.activeElement.tagName === "SUMMARY" && document.activeElement.innerText.includes("k8s-old")`) {
 		t.Error("the row loses the focus when the state changes")
 	}
 	// A row with 20005 resources shows only the first 100.
 	program.editState(func(n document) { n["stacks"] = []document{replacedStack(10000)} })
-	tab.Until(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
+	tab.WaitUntil(folds + `.some((d) => d.innerText.includes("20005 resources"))`)
 	if n := browser.Eval[int](tab, links); n != 100 {
 		t.Errorf("%d rows are shown, want 100", n)
 	}
@@ -171,7 +171,7 @@ func TestConsolePageShowsPlanAndExplain(t *testing.T) {
 	show("#/topology?row=/Ingress%20shop/web")
 	const answer = `document.querySelector("#detail .answer")`
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress shop/web"]`)))
-	tab.Until(answer + `.querySelectorAll("ol.steps > li").length === 2`)
+	tab.WaitUntil(answer + `.querySelectorAll("ol.steps > li").length === 2`)
 	steps := browser.Eval[[]string](tab, `[...`+answer+`.querySelectorAll("ol.steps > li")].map((s) => s.innerText.replace(/\s+/g, " "))`)
 	for i, want := range [][]string{
 		{"+ create", "rule 80:1", "conditions: " + hostile, "reason from spec.rules[0] of Ingress shop/web", "requested by Ingress shop/web"},
@@ -195,7 +195,7 @@ func TestConsolePageShowsPlanAndExplain(t *testing.T) {
 	}
 	raw("the plan")
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress shop/web"]`)))
-	tab.Until(answer + `.querySelectorAll("ol.rules > li").length === 1`)
+	tab.WaitUntil(answer + `.querySelectorAll("ol.rules > li").length === 1`)
 	text := browser.Eval[string](tab, answer+`.innerText.replace(/\s+/g, " ")`)
 	for _, w := range []string{"Ingress shop/web accepted", "fix: remove it", "internal from metadata.annotations[scheme] of Ingress shop/web", "subnet-1 in us-west-2a", "subnet-2: it has no free address",
 		"listener HTTP:80", "rule 1 host " + hostile + " → forward to web from spec.rules[0] of Ingress shop/web", "of this object"} {
@@ -216,7 +216,7 @@ func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 			"objects": []document{{"object": document{"kind": "Ingress", "namespace": "shop", "name": "mistyped"}, "field": "spec.rules[0].host", "why": "IngressClass albb does not exist"}}}}
 	tab, _, show := openFakeConsole(t, nil, map[string]document{"request": request})
 	show("#/ask?url=http://nope.example.com/")
-	tab.Until(answerText + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
+	tab.WaitUntil(answerText + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
 	text := browser.Eval[string](tab, answerText)
 	for _, w := range []string{"Ingress shop/mistyped spec.rules[0].host: IngressClass albb does not exist", "What one load balancer answers if DNS leads the host to it"} {
 		if !strings.Contains(text, w) {
@@ -227,6 +227,6 @@ func TestConsolePageShowsUnservedHostFirst(t *testing.T) {
 		t.Errorf("the response of another load balancer is shown before it is opened: %s", text)
 	}
 	tab.Do(chromedp.Click(chromedp.CSS("#answer details summary")))
-	tab.Until(answerText + `.includes("answer 404") && ` + answerText + `.includes("the default action answers")`)
+	tab.WaitUntil(answerText + `.includes("answer 404") && ` + answerText + `.includes("the default action answers")`)
 	checkFitsPhone(t, tab)
 }

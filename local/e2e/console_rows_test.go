@@ -62,35 +62,35 @@ func TestConsolePageLinksSelectRowOfObject(t *testing.T) {
 	migrated := document{"groups": []document{{"id": "edge", "members": []string{"shop/front", "shop/back"}, "annotations": []document{}, "notes": []document{}, "differences": []document{}, "requests": 0}}, "notOurs": []string{}, "deleted": []string{}}
 	tab, program, show := openFakeConsole(t, stacks, map[string]document{"migrate": migrated, "status": {"loadBalancers": []document{}}})
 	show("#/trouble")
-	tab.Until(troubleLinks + `.length >= 2`)
+	tab.WaitUntil(troubleLinks + `.length >= 2`)
 	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Ingress bank/web").click() || true`)
-	tab.Until(selectedRow + `.includes("Ingress bank/web") && ` + detailTitle + `.includes("bank/web")`)
+	tab.WaitUntil(selectedRow + `.includes("Ingress bank/web") && ` + detailTitle + `.includes("bank/web")`)
 	if hash := browser.Eval[string](tab, "location.hash"); hash != "#/topology?object=Ingress+bank%2Fweb" {
 		t.Errorf("the link to the object is %q", hash)
 	}
 	show("#/trouble")
 	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service bank/app").click() || true`)
-	tab.Until(selectedRow + `.includes("load balancer k8s-bank-web")`)
+	tab.WaitUntil(selectedRow + `.includes("load balancer k8s-bank-web")`)
 	// For an Ingress that shares a load balancer, the link selects the first rule of the Ingress, and opens the parents of
 	// that row.
 	show("#/migrate?id=edge")
-	tab.Until(`[...document.querySelectorAll("#migrate a")].some((a) => a.innerText === "Ingress shop/back")`)
+	tab.WaitUntil(`[...document.querySelectorAll("#migrate a")].some((a) => a.innerText === "Ingress shop/back")`)
 	browser.Eval[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
-	tab.Until(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
+	tab.WaitUntil(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
 	// The link in an event also selects the row, even if the page is opened with this link.
 	program.editState(func(n document) {
 		n["changes"] = []document{{"at": "2026-01-01T00:00:00Z", "of": "Ingress shop/web", "event": document{"warning": true, "by": "x", "reason": "Odd", "message": "odd"}}}
 	})
 	show("#/history")
-	tab.Until(`document.querySelector("#history a") !== null`)
+	tab.WaitUntil(`document.querySelector("#history a") !== null`)
 	browser.Eval[bool](tab, `document.querySelector("#history a").click() || true`)
-	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
+	tab.WaitUntil(selectedRow + `.includes("Ingress shop/web")`)
 	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
-	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
+	tab.WaitUntil(selectedRow + `.includes("Ingress shop/web")`)
 	// The link to an object without a load balancer does not select the row of another object.
 	show("#/topology?object=Ingress+gone%2Fweb")
-	tab.Until(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
+	tab.WaitUntil(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
 	checkFitsPhone(t, tab)
 }
 
@@ -104,7 +104,7 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	for _, of := range [][2]string{{"shop/", "Ingress shop/web"}, {"bank/web", "Ingress bank/web"}, {"Shop/WEB", "Ingress shop/web"}, {"shop/back", "path /c"}, {"ingress bank/web", "Ingress bank/web"}} {
 		text, want := of[0], of[1]
 		search(text)
-		tab.Until(fmt.Sprintf(`%s.replace(/\s+/g, " ").includes(%q)`, rowsText, want))
+		tab.WaitUntil(fmt.Sprintf(`%s.replace(/\s+/g, " ").includes(%q)`, rowsText, want))
 	}
 	if got := browser.Eval[string](tab, rowsText); strings.Contains(got, "shop/web") && strings.Contains(got, "bank/web") {
 		t.Errorf("the search for one Ingress shows both: %s", got)
@@ -112,13 +112,13 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	// The search also works while the user types the text.
 	search("")
 	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "shop/web"))
-	tab.Until(rowsText + `.includes("shop/web") && !` + rowsText + `.includes("bank/web")`)
+	tab.WaitUntil(rowsText + `.includes("shop/web") && !` + rowsText + `.includes("bank/web")`)
 	// If nothing matches, the details do not move.
 	const place = `((e) => { const r = e.getBoundingClientRect(); return Math.round(r.left) + " " + Math.round(r.top) + " " + Math.round(r.width); })(document.querySelector("#detail"))`
 	const empty = `document.querySelector("#empty")`
 	before := browser.Eval[string](tab, place)
 	search("nothing-has-this")
-	tab.Until(empty + `.innerText.includes("Nothing matches")`)
+	tab.WaitUntil(empty + `.innerText.includes("Nothing matches")`)
 	if after := browser.Eval[string](tab, place); after != before {
 		t.Errorf("the details move from %s to %s if nothing matches", before, after)
 	}
@@ -129,15 +129,15 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	// A search finds orphans by namespace, name or ARN. The page requests the orphans only once.
 	for _, text := range []string{"old/", "old/gone", "targetgroup/k8s-old-gone/"} {
 		search(text)
-		tab.Until(empty + `.innerText.includes("1 orphan matches") && ` + empty + `.querySelector('a[href="#/trouble"]') !== null`)
+		tab.WaitUntil(empty + `.innerText.includes("1 orphan matches") && ` + empty + `.querySelector('a[href="#/trouble"]') !== null`)
 	}
 	asked := strings.Count(strings.Join(program.requests(), "\n"), "/api/command/orphans")
 	if asked != 1 {
 		t.Errorf("the page requested the orphans %d times, want 1", asked)
 	}
 	show("#/trouble")
-	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
-	tab.Until(`document.querySelector("#trouble").innerText.includes("k8s-old-gone")`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("k8s-old-gone")`)
 	if got := browser.Eval[string](tab, `document.querySelector("#trouble").innerText`); strings.Count(got, "old/gone") != 1 {
 		t.Errorf("the orphan is not listed exactly once: %s", got)
 	}
@@ -165,8 +165,8 @@ func TestConsolePageBadgesMatchLists(t *testing.T) {
 		t.Errorf("the badge of page Trouble is %q before the page is opened", got)
 	}
 	show("#/trouble")
-	tab.Until(`document.querySelector("#trouble").innerText.includes("denied") && document.querySelector("#trouble").innerText.includes("old/gone")`)
-	tab.Until(fmt.Sprintf(badge, "trouble") + ` === "9"`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("denied") && document.querySelector("#trouble").innerText.includes("old/gone")`)
+	tab.WaitUntil(fmt.Sprintf(badge, "trouble") + ` === "9"`)
 	listed := browser.Eval[int](tab, `document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li").length`)
 	sum := browser.Eval[int](tab, `[...document.querySelectorAll("#trouble h3 .count")].reduce((n, e) => n + Number(e.innerText), 0)`)
 	if listed != 9 || sum != 9 {
@@ -195,7 +195,7 @@ func TestConsolePageRowsShowSeverities(t *testing.T) {
 	})
 	// row is an expression for the badges of all rows whose text contains all the words; "|" separates the words.
 	const row = `[...document.querySelectorAll("#rows .row")].filter((r) => %q.split("|").every((w) => r.innerText.replace(/\s+/g, " ").includes(w))).map((r) => [...r.querySelectorAll(".badge")].map((b) => b.innerText).join(",")).join(";")`
-	tab.Until(fmt.Sprintf(row, "Ingress bank/odd|object") + ` === "! warning"`)
+	tab.WaitUntil(fmt.Sprintf(row, "Ingress bank/odd|object") + ` === "! warning"`)
 	for of, want := range map[string]string{
 		"Ingress bank/denied|object": "✕ error", "Ingress bank/fine|object": "", "Ingress shop/web|object": "! warning", "Ingress shop/wide|object": "✕ error", "Ingress shop/other|object": "! warning",
 		"listener|HTTP:80": "! 1 inside;✕ 2 inside;;;;",
@@ -215,7 +215,7 @@ func TestConsolePageRowsShowSeverities(t *testing.T) {
 	}
 	// The filter "trouble" includes objects that have an event and no finding.
 	browser.Eval[bool](tab, `(document.querySelector("#query").value = "bank", document.querySelector("#query").dispatchEvent(new Event("input")), document.querySelector("#state").value = "trouble", document.querySelector("#state").dispatchEvent(new Event("input")), true)`)
-	tab.Until(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
+	tab.WaitUntil(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
 }
 
 // TestConsolePageScrollsToCommandOutput checks that, after a click on a command button, the page scrolls to the output and
@@ -233,7 +233,7 @@ func TestConsolePageScrollsToCommandOutput(t *testing.T) {
 	explained := document{"cluster": "test", "object": webIngress, "stacks": []document{}, "bindings": []document{}, "warnings": []document{}}
 	tab, program, show := openFakeConsole(t, []document{long}, map[string]document{"plan": none, "explain": explained})
 	show("#/topology?object=Ingress+shop%2Fweb")
-	tab.Until(detailTitle + `.includes("shop/web")`)
+	tab.WaitUntil(detailTitle + `.includes("shop/web")`)
 	const answer = `document.querySelector("#detail .answer")`
 	for _, press := range []struct {
 		name string
@@ -242,7 +242,7 @@ func TestConsolePageScrollsToCommandOutput(t *testing.T) {
 	}{{"plan", 0, "nothing to change, 7 calls"}, {"plan", 2, "there are changes, 7 calls"}, {"plan", 1, "failed, 7 calls"}, {"explain", 0, "7 calls"}} {
 		program.editState(func(document) { program.exitCode = press.exit })
 		browser.Eval[bool](tab, fmt.Sprintf(`(() => { document.querySelector("#detail").scrollTop = 0; const b = document.querySelector('#detail button[aria-label="%s Ingress shop/web"]'); b.focus(); b.click(); return true; })()`, press.name))
-		tab.Until(fmt.Sprintf(answer+`.innerText.includes(%q)`, press.says))
+		tab.WaitUntil(fmt.Sprintf(answer+`.innerText.includes(%q)`, press.says))
 		text := browser.Eval[string](tab, answer+`.innerText`)
 		if !strings.HasPrefix(text, press.name+" of Ingress shop/web") || strings.Contains(text, "exit code") {
 			t.Errorf("the output is %q", text)
@@ -279,7 +279,7 @@ func TestConsolePageListsServiceWithoutEndpointsOnce(t *testing.T) {
 		}}
 	})
 	show("#/trouble")
-	tab.Until(`document.querySelector("#trouble").innerText.includes("Service heard/app")`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("Service heard/app")`)
 	got := browser.Eval[[]string](tab, `[...document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li")].map((e) => e.innerText.replace(/\s+/g, " "))`)
 	want := [][]string{{"Service told/app", "target group k8s-told-app", "0 of 1 healthy", "codes: [503]"}, {"Service heard/app", "target group k8s-heard-app", "codes: [503]"}, {"target group k8s-alone-app"}, {"target 10.0.0.1"}}
 	if len(got) != len(want) {
@@ -293,7 +293,7 @@ func TestConsolePageListsServiceWithoutEndpointsOnce(t *testing.T) {
 		}
 	}
 	browser.Eval[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service heard/app").click() || true`)
-	tab.Until(selectedRow + `.includes("load balancer k8s-heard-web")`)
+	tab.WaitUntil(selectedRow + `.includes("load balancer k8s-heard-web")`)
 }
 
 // TestConsolePageScrollsByKeysAfterClick checks that keys scroll a page after a click on its name. The key "/" moves
@@ -307,18 +307,18 @@ func TestConsolePageScrollsByKeysAfterClick(t *testing.T) {
 	}
 	tab, _, _ := openFakeConsole(t, stacks, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)))
-	tab.Until(`document.querySelectorAll("#trouble article").length === 60`)
+	tab.WaitUntil(`document.querySelectorAll("#trouble article").length === 60`)
 	const troubleHasKeys = `document.activeElement.dataset.page === "trouble" && !document.activeElement.hidden && document.activeElement.tagName === "SECTION"`
-	tab.Until(troubleHasKeys)
+	tab.WaitUntil(troubleHasKeys)
 	tab.PressUntil(kb.PageDown, `document.querySelector('main > section[data-page="trouble"]').scrollTop > 100`)
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="topology"]`)))
-	tab.Until(`document.activeElement.id === "list"`)
+	tab.WaitUntil(`document.activeElement.id === "list"`)
 	tab.Do(chromedp.KeyEvent(kb.End))
-	tab.Until(selectedRow + `.includes("shop/web-59") && document.querySelector("#list").scrollTop > 100`)
+	tab.WaitUntil(selectedRow + `.includes("shop/web-59") && document.querySelector("#list").scrollTop > 100`)
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)))
-	tab.Until(troubleHasKeys)
+	tab.WaitUntil(troubleHasKeys)
 	tab.Do(chromedp.KeyEvent("/"))
-	tab.Until(`document.activeElement.id === "query"`)
+	tab.WaitUntil(`document.activeElement.id === "query"`)
 	if got := browser.Eval[string](tab, `new Promise((done) => setTimeout(() => done(document.activeElement.id), 200))`); got != "query" {
 		t.Errorf("the search field loses the focus to %q", got)
 	}
@@ -341,7 +341,7 @@ func TestConsolePageShowsLocalTimes(t *testing.T) {
 	}{{"explain", []string{at, old, at}}, {"plan", []string{at}}} {
 		name, want := of.name, of.want
 		tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="` + name + ` Ingress shop/web"]`)))
-		tab.Until(answer + `.innerText.startsWith("` + name + `") && ` + answer + `.innerText.includes("7 calls")`)
+		tab.WaitUntil(answer + `.innerText.startsWith("` + name + `") && ` + answer + `.innerText.includes("7 calls")`)
 		if got := browser.Eval[[]string](tab, `[...`+answer+`.querySelectorAll("time")].map((e) => e.title)`); !slices.Equal(got, want) {
 			t.Errorf("%s has the times %q", name, got)
 		}

@@ -124,7 +124,7 @@ const (
 // TestConsole checks the console in a browser with a real cluster: its pages, search, links, keys and command buttons. It
 // checks that the page shows a failing target, and that it shows markup in objects as text.
 func TestConsole(t *testing.T) {
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
@@ -159,61 +159,61 @@ func TestConsole(t *testing.T) {
 	page := startConsole(t, w)
 	show := func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
 	tab.Do(chromedp.Navigate(page))
-	tab.Until(rowsText + `.includes("load balancer k8s-default-web-")`)
+	tab.WaitUntil(rowsText + `.includes("load balancer k8s-default-web-")`)
 	tab.Screenshot("topology")
 
 	// A search for a host finds the rule and its parents.
 	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "web.example.com"))
-	tab.Until(rowsText + `.includes("host web.example.com") && !` + rowsText + `.includes("evil")`)
+	tab.WaitUntil(rowsText + `.includes("host web.example.com") && !` + rowsText + `.includes("evil")`)
 	if hash := browser.Eval[string](tab, "location.hash"); hash != "#/topology?query=web.example.com" {
 		t.Errorf("the link to the search is %q", hash)
 	}
 	// The End key selects the last row, which is the rule, and the page shows its details.
 	tab.Do(chromedp.Focus(chromedp.CSS("#list")), chromedp.KeyEvent(kb.End))
-	tab.Until(`document.querySelector("#detail h3").innerText.startsWith("rule ")`)
-	tab.Until(`document.querySelector("#detail").innerText.includes("of Ingress default/web")`)
+	tab.WaitUntil(`document.querySelector("#detail h3").innerText.startsWith("rule ")`)
+	tab.WaitUntil(`document.querySelector("#detail").innerText.includes("of Ingress default/web")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="plan Ingress default/web"]`)))
-	tab.Until(`document.querySelector("#detail .answer").innerText.includes("fulcrum plan --namespace=default ingress/web")`)
+	tab.WaitUntil(`document.querySelector("#detail .answer").innerText.includes("fulcrum plan --namespace=default ingress/web")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="explain Ingress default/web"]`)))
-	tab.Until(`document.querySelector("#detail .answer ol.rules")?.innerText.includes("host web.example.com")`)
+	tab.WaitUntil(`document.querySelector("#detail .answer ol.rules")?.innerText.includes("host web.example.com")`)
 
 	// The URL of the view opens the same view again.
 	link := browser.Eval[string](tab, "location.href")
 	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
-	tab.Until(`document.querySelector("#detail h3")?.innerText.startsWith("rule ")`)
+	tab.WaitUntil(`document.querySelector("#detail h3")?.innerText.startsWith("rule ")`)
 
 	// The page "Ask" shows which rule matches a request.
 	show("#/ask")
 	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://web.example.com/cart"), chromedp.Click(chromedp.CSS("#ask button")))
-	tab.Until(answerText + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answerText + `.includes("2 healthy")`)
+	tab.WaitUntil(answerText + `.includes("spec.rules[0].http.paths[0] of Ingress default/web") && ` + answerText + `.includes("2 healthy")`)
 	tab.Screenshot("ask")
 	tab.Do(chromedp.SetValue(chromedp.CSS("#ask-url"), "http://nope.example.com/"), chromedp.Click(chromedp.CSS("#ask button")))
-	tab.Until(answerText + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
+	tab.WaitUntil(answerText + `.includes('No rule for http on port 80 names host "nope.example.com"')`)
 	tab.Screenshot("ask-unserved")
 
 	// The page "Trouble" shows findings and the results of `fulcrum doctor`.
 	show("#/trouble")
-	tab.Until(`document.querySelector("#trouble").innerText.includes("<img src=x onerror=alert(1)>")`)
-	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
-	tab.Until(`document.querySelector("#trouble").innerText.includes("no targets")`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("<img src=x onerror=alert(1)>")`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
+	tab.WaitUntil(`document.querySelector("#trouble").innerText.includes("no targets")`)
 	tab.Screenshot("trouble")
 	tab.Do(chromedp.Click(chromedp.CSS("#again")))
-	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false" && !document.querySelector("#trouble").innerText.includes("is running")`)
+	tab.WaitUntil(`document.querySelector("#again").getAttribute("aria-busy") === "false" && !document.querySelector("#trouble").innerText.includes("is running")`)
 
 	// The page "Migrate" shows the Gateways that would replace the Ingresses.
 	show("#/migrate")
-	tab.Until(`document.querySelector("#migrate").innerText.includes("Ingress default/web → Gateway default/web-gateway-")`)
+	tab.WaitUntil(`document.querySelector("#migrate").innerText.includes("Ingress default/web → Gateway default/web-gateway-")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#migrate details[data-id="default/web"] > summary`)))
-	tab.Until(`document.querySelector('#migrate details[data-id="default/web"]').innerText.includes("answered alike")`)
+	tab.WaitUntil(`document.querySelector('#migrate details[data-id="default/web"]').innerText.includes("answered alike")`)
 	tab.Do(chromedp.Click(chromedp.CSS(`#migrate details[data-id="default/web"] > details:last-of-type > summary`)))
-	tab.Until(`document.querySelector('#migrate details[data-id="default/web"] pre.manifests').innerText.includes("# spec.rules[0].http.paths[0]")`)
+	tab.WaitUntil(`document.querySelector('#migrate details[data-id="default/web"] pre.manifests').innerText.includes("# spec.rules[0].http.paths[0]")`)
 	tab.Screenshot("migrate")
 	show("#/migrate?id=evil")
-	tab.Until(`document.querySelector("#migrate").innerText.includes("<img src=x onerror=alert(1)>")`)
+	tab.WaitUntil(`document.querySelector("#migrate").innerText.includes("<img src=x onerror=alert(1)>")`)
 
 	// Markup in objects is shown as text and not interpreted.
 	show("#/topology?query=hostile&row=/Ingress%20evil")
-	tab.Until(`document.querySelector("#detail").innerText.includes("<img src=x onerror=alert(1)>")`)
+	tab.WaitUntil(`document.querySelector("#detail").innerText.includes("<img src=x onerror=alert(1)>")`)
 	if n := browser.Eval[int](tab, `document.querySelectorAll("main img, main script, main iframe, main object").length`); n != 0 {
 		t.Errorf("markup in an object created %d elements in the page", n)
 	}
@@ -223,7 +223,7 @@ func TestConsole(t *testing.T) {
 
 	// The page shows a failing target.
 	show("#/topology?query=target&kind=Ingress")
-	tab.Until(rowsText + `.includes("2 of 2 healthy")`)
+	tab.WaitUntil(rowsText + `.includes("2 of 2 healthy")`)
 	pods, err := s.ReadyPods(t.Context(), "default", "app=web", 2)
 	if err != nil {
 		t.Fatal(err)
@@ -237,11 +237,11 @@ func TestConsole(t *testing.T) {
 		}
 		return nil
 	})
-	took := tab.Until(rowsText + `.includes("1 of 2 healthy") && ` + rowsText + `.includes("unhealthy")`)
+	took := tab.WaitUntil(rowsText + `.includes("1 of 2 healthy") && ` + rowsText + `.includes("unhealthy")`)
 	t.Logf("BENCH the page shows a target that fails %.1f s after AWS does", took.Seconds())
 	tab.Screenshot("target")
 	show("#/history")
-	tab.Until(`document.querySelector("#history").innerText.includes("unhealthy")`)
+	tab.WaitUntil(`document.querySelector("#history").innerText.includes("unhealthy")`)
 
 	// No page is wider than the screen of a phone or a tablet.
 	for _, width := range []int64{320, 768} {
@@ -262,7 +262,7 @@ func TestConsole(t *testing.T) {
 // TestConsoleRejectsRequestsOfOtherSites checks that requests to the console fail if a page of another site in the same
 // browser sends them, and that such a page cannot read the console in a frame.
 func TestConsoleRejectsRequestsOfOtherSites(t *testing.T) {
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()

@@ -84,7 +84,7 @@ spec:
 // TestConsolePageShowsTenFaults checks that the page "Trouble" shows each of ten faults, most of them with the object and a
 // way to fix the fault, without a click. It logs how long that takes, but has no time limit of its own.
 func TestConsolePageShowsTenFaults(t *testing.T) {
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("the other controller has no console")
 	}
 	t.Parallel()
@@ -143,11 +143,11 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 		{"replaced load balancer", []string{"a new load balancer replaces it", "restore the previous value"}},
 		{"dead pods", []string{"0 of 2 healthy", "Health checks failed with these codes: [503]"}},
 	} {
-		tab.Until(shows("trouble", fault.shown...))
+		tab.WaitUntil(shows("trouble", fault.shown...))
 		took := time.Since(began)
 		t.Logf("BENCH %s: on the page after %.1f s", fault.name, took.Seconds())
 	}
-	tab.Until(`[...document.querySelectorAll("#trouble details.fold > summary")].some((s) => s.innerText.includes("replacement of load balancer k8s-default-moved-"))`)
+	tab.WaitUntil(`[...document.querySelectorAll("#trouble details.fold > summary")].some((s) => s.innerText.includes("replacement of load balancer k8s-default-moved-"))`)
 	tab.Screenshot("faults")
 	tab.TakePageErrors()
 	checkPageWhileAWSHangs(t, tab, w, shows)
@@ -158,18 +158,18 @@ func TestConsolePageShowsTenFaults(t *testing.T) {
 func checkPageWhileAWSHangs(t *testing.T, tab *browser.Tab, w *world.World, shows func(string, ...string) string) {
 	t.Helper()
 	callEmulatorAdmin(t, w, http.MethodPost, "faults", map[string]any{"Operation": "*", "Action": map[string]bool{"Hang": true}})
-	tab.Until(shows("status", "the next look has not ended for"))
+	tab.WaitUntil(shows("status", "the next look has not ended for"))
 	browser.Eval[string](tab, `location.hash = "#/topology?query=shop.example.com"`)
-	tab.Until(rowsText + `.includes("host shop.example.com")`)
+	tab.WaitUntil(rowsText + `.includes("host shop.example.com")`)
 	browser.Eval[string](tab, `location.hash = "#/topology?query=moved"`)
-	tab.Until(rowsText + `.includes("moved") && !` + rowsText + `.includes("shop.example.com")`)
-	took := tab.Until(shows("banner", "The last look failed", "What is shown is as of before"))
+	tab.WaitUntil(rowsText + `.includes("moved") && !` + rowsText + `.includes("shop.example.com")`)
+	took := tab.WaitUntil(shows("banner", "The last look failed", "What is shown is as of before"))
 	t.Logf("BENCH the page says that a look has failed %.1f s after it was overdue", took.Seconds())
 	if !browser.Eval[bool](tab, `Boolean(`+rowsText+`.includes("moved"))`) {
 		t.Error("the page does not keep its data after a failed read")
 	}
 	callEmulatorAdmin(t, w, http.MethodDelete, "faults", nil)
-	tab.Until(`document.querySelector("#banner").hidden`)
+	tab.WaitUntil(`document.querySelector("#banner").hidden`)
 	if errs := tab.TakePageErrors(); len(errs) > 0 {
 		t.Errorf("errors in the page: %q", errs)
 	}

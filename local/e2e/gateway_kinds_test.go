@@ -59,7 +59,7 @@ func testGatewayKindsInstalledLater(t *testing.T, w *world.World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := world.GatewayAPI("standard")
+	kinds, err := world.GatewayAPICRDs("standard")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -252,8 +252,8 @@ func fillProtocols(v any) {
 	}
 }
 
-// checkNoMutatingCalls waits until the controller has done at least the given number of runs, and then checks for five seconds
-// that it has made no mutating AWS calls since the last reset of the call log.
+// checkNoMutatingCalls waits until the controller has done at least the given number of runs, and then checks for five
+// seconds that it has made no mutating AWS calls since the last reset of the call log.
 func checkNoMutatingCalls(t *testing.T, s *scriptCluster, runs int) {
 	t.Helper()
 	worldtest.Eventually(t, defaultWaitLimit, func(ctx context.Context) error {
@@ -270,7 +270,7 @@ func checkNoMutatingCalls(t *testing.T, s *scriptCluster, runs int) {
 		}
 		return nil
 	})
-	err := await.NoFailure(t.Context(), 5*time.Second, func(context.Context) error {
+	err := await.Consistently(t.Context(), 5*time.Second, func(context.Context) error {
 		text, err := s.readOrResetCallLog([]string{"-mutating"})
 		if err == nil && text != "sum 0\n" {
 			err = fmt.Errorf("mutating AWS calls: %s", text)

@@ -31,7 +31,7 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("this test upgrades only Fulcrum")
 	}
 	root := worldtest.SourceRoot(t)

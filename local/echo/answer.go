@@ -22,9 +22,9 @@ type Identity struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// Answer describes a request and the pod that received it. It is the body of an HTTP response or of the reply to a datagram,
-// or a gRPC header.
-type Answer struct {
+// Response describes a request and the pod that received it. It is the body of an HTTP response or of the reply to a
+// datagram, or a gRPC header.
+type Response struct {
 	Identity
 	Port     int         `json:"port"`
 	Protocol string      `json:"protocol"` // HTTP/1.1, HTTP/2.0, gRPC or UDP
@@ -38,8 +38,8 @@ type Answer struct {
 	Body     string      `json:"body,omitempty"` // the first 64 KiB of the request, or 4 KiB of a datagram
 }
 
-func (s *Server) answerHTTP(w http.ResponseWriter, r *http.Request) {
-	a := Answer{
+func (s *Server) handleHTTP(w http.ResponseWriter, r *http.Request) {
+	a := Response{
 		Identity: s.cfg.Identity(),
 		Port:     localPort(r),
 		Protocol: r.Proto,
@@ -52,7 +52,7 @@ func (s *Server) answerHTTP(w http.ResponseWriter, r *http.Request) {
 		Headers:  r.Header,
 	}
 	if r.URL.Path == "/ws" && isWebSocket(r) {
-		s.answerWebSocket(w, r, a)
+		s.handleWebSocket(w, r, a)
 		return
 	}
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<10))

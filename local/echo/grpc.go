@@ -25,21 +25,21 @@ const MetadataKey = "fulcrum-echo"
 // server without this method returns.
 const healthMethod = "/AWS.ALB/healthcheck"
 
-// newGRPCServer returns a server with the gRPC health service; answerGRPC handles all other methods.
+// newGRPCServer returns a server with the gRPC health service; handleGRPC handles all other methods.
 func (s *Server) newGRPCServer() *grpc.Server {
 	srv := grpc.NewServer(
 		grpc.ForceServerCodecV2(rawCodec{proto: encoding.GetCodecV2("proto")}),
-		grpc.UnknownServiceHandler(s.answerGRPC),
+		grpc.UnknownServiceHandler(s.handleGRPC),
 	)
 	healthpb.RegisterHealthServer(srv, health.NewServer())
 	return srv
 }
 
-func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
+func (s *Server) handleGRPC(_ any, stream grpc.ServerStream) error {
 	ctx := stream.Context()
 	method, _ := grpc.MethodFromServerStream(stream)
 	md, _ := metadata.FromIncomingContext(ctx)
-	a := Answer{
+	a := Response{
 		Identity: s.cfg.Identity(),
 		Protocol: "gRPC",
 		Method:   http.MethodPost,

@@ -67,7 +67,7 @@ func New(cfg Config) *Server {
 		NextProtos:   []string{"h2", "http/1.1"},
 		MinVersion:   tls.VersionTLS12,
 	}
-	handler := http.HandlerFunc(s.answerHTTP)
+	handler := http.HandlerFunc(s.handleHTTP)
 	var p1, p2 http.Protocols
 	p1.SetHTTP1(true)
 	p1.SetHTTP2(true) // Over TLS only.

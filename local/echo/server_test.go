@@ -114,7 +114,7 @@ func TestPortsServeOnlyTheirProtocol(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer res.Body.Close()
-			var a Answer
+			var a Response
 			if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestWebSocketEchoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var a Answer
+	var a Response
 	if err := c.ReadJSON(&a); err != nil || a.Pod != "web-0" {
 		t.Fatalf("first message: %v, %+v", err, a)
 	}
@@ -199,7 +199,7 @@ func TestGRPCAnswersAnyMethod(t *testing.T) {
 	if out.Service != in.Service {
 		t.Errorf("message came back as %q", out.Service)
 	}
-	var a Answer
+	var a Response
 	if err := json.Unmarshal([]byte(strings.Join(header.Get(MetadataKey), "")), &a); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestDatagramsAreAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a Answer
+	var a Response
 	if err := json.Unmarshal(buf[:n], &a); err != nil {
 		t.Fatal(err)
 	}

@@ -27,12 +27,12 @@ func (s *Server) ListenUDP(port int) error {
 		return err
 	}
 	s.datagrams[port] = c
-	s.wg.Go(func() { s.answerDatagrams(c, port) })
+	s.wg.Go(func() { s.handleDatagrams(c, port) })
 	return nil
 }
 
-// answerDatagrams sends a reply to each datagram until the socket is closed.
-func (s *Server) answerDatagrams(c net.PacketConn, port int) {
+// handleDatagrams sends a reply to each datagram until the socket is closed.
+func (s *Server) handleDatagrams(c net.PacketConn, port int) {
 	buf := make([]byte, maxDatagram)
 	for {
 		n, from, err := c.ReadFrom(buf)
@@ -42,7 +42,7 @@ func (s *Server) answerDatagrams(c net.PacketConn, port int) {
 		if err != nil {
 			continue // The error is about an earlier reply to a client that has closed its socket.
 		}
-		b, err := json.Marshal(Answer{
+		b, err := json.Marshal(Response{
 			Identity: s.cfg.Identity(),
 			Port:     port,
 			Protocol: "UDP",

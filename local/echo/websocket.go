@@ -13,8 +13,8 @@ func isWebSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// answerWebSocket accepts a WebSocket, sends Answer a as its first message, and then returns every message to the client.
-func (s *Server) answerWebSocket(w http.ResponseWriter, r *http.Request, a Answer) {
+// handleWebSocket accepts a WebSocket, sends Answer a as its first message, and then returns every message to the client.
+func (s *Server) handleWebSocket(w http.ResponseWriter, r *http.Request, a Response) {
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	c, err := up.Upgrade(w, r, nil)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // dnsPort is the port of CoreDNS in the Corefile of the conformance suite.
 const dnsPort = 53
 
-// coreDNS responds to every DNS query, over UDP and TCP, with a success response without records. The Corefile of the
-// conformance suite enables the plugin whoami, which adds the address of the client as an additional record. coreDNS omits
-// this record, because the suite does not read it.
-func coreDNS(p *Program, cfg Config) error {
+// startCoreDNS responds to every DNS query, over UDP and TCP, with a success response without records. The Corefile of the
+// conformance suite enables the plugin whoami, which adds the address of the client as an additional record. startCoreDNS
+// omits this record, because the suite does not read it.
+func startCoreDNS(p *Program, cfg Config) error {
 	l, err := cfg.listen(dnsPort)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func coreDNS(p *Program, cfg Config) error {
 			})
 		}
 	})
-	return serveUDP(p, cfg, dnsPort, answerDNS)
+	return serveUDP(p, cfg, dnsPort, dnsResponse)
 }
 
 // serveDNSConn responds to the queries on a TCP connection. A length of two bytes precedes each query and each response.
@@ -49,7 +49,7 @@ func serveDNSConn(c net.Conn) {
 		if _, err := io.ReadFull(c, question); err != nil {
 			return
 		}
-		reply := answerDNS(question)
+		reply := dnsResponse(question)
 		if reply == nil {
 			return
 		}
@@ -59,7 +59,7 @@ func serveDNSConn(c net.Conn) {
 	}
 }
 
-func answerDNS(question []byte) []byte {
+func dnsResponse(question []byte) []byte {
 	var m dnsmessage.Message
 	if err := m.Unpack(question); err != nil || m.Response {
 		return nil

@@ -20,7 +20,7 @@ type grpcEcho struct {
 	pod *grpcechoserver.Context
 }
 
-func echoGRPC(p *Program, cfg Config) error {
+func startEchoGRPC(p *Program, cfg Config) error {
 	plain, err := cfg.port("HTTP_PORT", 3000)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func echoGRPC(p *Program, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	pod := cfg.context()
+	pod := cfg.podContext()
 	echo := &grpcEcho{pod: &grpcechoserver.Context{
 		Namespace: pod.Namespace, Ingress: pod.Ingress, ServiceName: pod.Service, Pod: pod.Pod,
 	}}
@@ -66,14 +66,14 @@ func (e *grpcEcho) serve(p *Program, cfg Config, port int, opts ...grpc.ServerOp
 }
 
 func (e *grpcEcho) Echo(ctx context.Context, _ *grpcechoserver.EchoRequest) (*grpcechoserver.EchoResponse, error) {
-	return e.answer(ctx)
+	return e.response(ctx)
 }
 
 func (e *grpcEcho) EchoTwo(ctx context.Context, _ *grpcechoserver.EchoRequest) (*grpcechoserver.EchoResponse, error) {
-	return e.answer(ctx)
+	return e.response(ctx)
 }
 
-func (e *grpcEcho) answer(ctx context.Context) (*grpcechoserver.EchoResponse, error) {
+func (e *grpcEcho) response(ctx context.Context) (*grpcechoserver.EchoResponse, error) {
 	a := &grpcechoserver.Assertions{Context: e.pod}
 	a.FullyQualifiedMethod, _ = grpc.Method(ctx)
 	md, _ := metadata.FromIncomingContext(ctx)

@@ -27,15 +27,15 @@ type podContext struct {
 	Pod       string `json:"pod"`
 }
 
-func (c Config) context() podContext {
+func (c Config) podContext() podContext {
 	return podContext{
 		Namespace: c.Env["NAMESPACE"], Ingress: c.Env["INGRESS_NAME"],
 		Service: c.Env["SERVICE_NAME"], Pod: c.Env["POD_NAME"],
 	}
 }
 
-// httpAnswer is the JSON body of an HTTP response of echo-basic.
-type httpAnswer struct {
+// httpResponse is the JSON body of an HTTP response of echo-basic.
+type httpResponse struct {
 	Path     string      `json:"path"`
 	Host     string      `json:"host"`
 	Method   string      `json:"method"`
@@ -45,10 +45,10 @@ type httpAnswer struct {
 
 	podContext `json:",inline"`
 
-	TLS *tlsAnswer `json:"tls,omitempty"`
+	TLS *tlsInfo `json:"tls,omitempty"`
 }
 
-type tlsAnswer struct {
+type tlsInfo struct {
 	Version            string   `json:"version"`
 	PeerCertificates   []string `json:"peerCertificates,omitempty"`
 	ServerName         string   `json:"serverName"`
@@ -66,7 +66,7 @@ type httpEcho struct {
 	attempts map[string]int // number of failed requests to /retry/, by parameter uuid
 }
 
-func echoHTTP(p *Program, cfg Config) error {
+func startEchoHTTP(p *Program, cfg Config) error {
 	var ports [3]int
 	for i, v := range []struct {
 		name  string
@@ -77,14 +77,14 @@ func echoHTTP(p *Program, cfg Config) error {
 			return err
 		}
 	}
-	e := &httpEcho{program: p, pod: cfg.context(), port: ports[0], attempts: map[string]int{}}
+	e := &httpEcho{program: p, pod: cfg.podContext(), port: ports[0], attempts: map[string]int{}}
 	if err := e.serve(cfg, ports[0], &http.Server{Handler: e.handler()}, nil); err != nil {
 		return err
 	}
 	var both http.Protocols
 	both.SetHTTP1(true)
 	both.SetUnencryptedHTTP2(true)
-	if err := e.serve(cfg, ports[1], &http.Server{Handler: http.HandlerFunc(e.answerH2C), Protocols: &both}, nil); err != nil {
+	if err := e.serve(cfg, ports[1], &http.Server{Handler: http.HandlerFunc(e.handleH2C), Protocols: &both}, nil); err != nil {
 		return err
 	}
 	secure, err := cfg.tlsConfig()
@@ -145,10 +145,10 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 func (e *httpEcho) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("OK")) })
-	mux.HandleFunc("/status/", answerStatus)
-	mux.HandleFunc("/retry/", e.answerRetry)
+	mux.HandleFunc("/status/", handleStatus)
+	mux.HandleFunc("/retry/", e.handleRetry)
 	mux.HandleFunc("/ws", e.echoWebSocket)
-	mux.HandleFunc("/", e.answer)
+	mux.HandleFunc("/", e.handleEcho)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The mux would redirect a path with "//".
 		r.URL.Path = strings.ReplaceAll(r.URL.Path, "//", "/")
@@ -156,26 +156,26 @@ func (e *httpEcho) handler() http.Handler {
 	})
 }
 
-func (e *httpEcho) answerH2C(w http.ResponseWriter, r *http.Request) {
+func (e *httpEcho) handleH2C(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor != 2 && r.Header.Get("Upgrade") != "h2c" {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, "Expected h2c request")
 		return
 	}
-	e.answer(w, r)
+	e.handleEcho(w, r)
 }
 
-func (e *httpEcho) answer(w http.ResponseWriter, r *http.Request) {
-	if err := delayAnswer(r, "delay"); err != nil {
-		answerError(w, err)
+func (e *httpEcho) handleEcho(w http.ResponseWriter, r *http.Request) {
+	if err := delayResponse(r, "delay"); err != nil {
+		writeError(w, err)
 		return
 	}
-	b, err := json.MarshalIndent(httpAnswer{
+	b, err := json.MarshalIndent(httpResponse{
 		Path: r.RequestURI, Host: r.Host, Method: r.Method, Proto: r.Proto, Headers: r.Header,
 		HTTPPort: strconv.Itoa(e.port), podContext: e.pod, TLS: describeTLS(r.TLS),
 	}, "", " ")
 	if err != nil {
-		answerError(w, err)
+		writeError(w, err)
 		return
 	}
 	setHeaders(w.Header(), r.Header["X-Echo-Set-Header"])
@@ -200,7 +200,7 @@ func setHeaders(h http.Header, wanted []string) {
 
 var statusPath = regexp.MustCompile(`^/status/(\d\d\d)$`)
 
-func answerStatus(w http.ResponseWriter, r *http.Request) {
+func handleStatus(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusBadRequest
 	if m := statusPath.FindStringSubmatch(r.RequestURI); m != nil {
 		status, _ = strconv.Atoi(m[1])
@@ -208,9 +208,9 @@ func answerStatus(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// answerRetry fails the first succeedAfter requests with the same uuid, and answers the following ones. A failed request
+// handleRetry fails the first succeedAfter requests with the same uuid, and answers the following ones. A failed request
 // gets the status in parameter responseCode; without this parameter, the connection is reset.
-func (e *httpEcho) answerRetry(w http.ResponseWriter, r *http.Request) {
+func (e *httpEcho) handleRetry(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("uuid")
 	after, err := strconv.Atoi(r.URL.Query().Get("succeedAfter"))
 	if id == "" || err != nil {
@@ -220,12 +220,12 @@ func (e *httpEcho) answerRetry(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.attempts[id] >= after {
-		e.answer(w, r)
+		e.handleEcho(w, r)
 		return
 	}
 	e.attempts[id]++
-	if err := delayAnswer(r, "delayRetry"); err != nil {
-		answerError(w, err)
+	if err := delayResponse(r, "delayRetry"); err != nil {
+		writeError(w, err)
 		return
 	}
 	if status, err := strconv.Atoi(r.URL.Query().Get("responseCode")); err == nil {
@@ -234,7 +234,7 @@ func (e *httpEcho) answerRetry(w http.ResponseWriter, r *http.Request) {
 	}
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		answerError(w, err)
+		writeError(w, err)
 		return
 	}
 	if t, ok := c.(*net.TCPConn); ok {
@@ -259,9 +259,9 @@ func (e *httpEcho) echoWebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// delayAnswer waits for the Go duration in a parameter of the request, or until the request is cancelled. It does not wait
+// delayResponse waits for the Go duration in a parameter of the request, or until the request is cancelled. It does not wait
 // if the parameter is missing.
-func delayAnswer(r *http.Request, parameter string) error {
+func delayResponse(r *http.Request, parameter string) error {
 	text := r.FormValue(parameter)
 	if text == "" {
 		return nil
@@ -280,17 +280,17 @@ func delayAnswer(r *http.Request, parameter string) error {
 	}
 }
 
-func answerError(w http.ResponseWriter, err error) {
+func writeError(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusInternalServerError)
 	json.NewEncoder(w).Encode(map[string]string{"message": err.Error()})
 }
 
-func describeTLS(s *tls.ConnectionState) *tlsAnswer {
+func describeTLS(s *tls.ConnectionState) *tlsInfo {
 	if s == nil {
 		return nil
 	}
-	a := &tlsAnswer{
+	a := &tlsInfo{
 		Version: versionName(s.Version), ServerName: s.ServerName,
 		NegotiatedProtocol: s.NegotiatedProtocol, CipherSuite: tls.CipherSuiteName(s.CipherSuite),
 	}

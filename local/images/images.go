@@ -61,24 +61,24 @@ func programStarter(image string) func(*Program, Config) error {
 	name, _, _ = strings.Cut(name, ":")
 	switch name {
 	case "echo-basic":
-		return echoBasic
+		return startEchoBasic
 	case "coredns":
-		return coreDNS
+		return startCoreDNS
 	}
 	return nil
 }
 
-// echoBasic starts the server that environment variables select, as the image does. The default is HTTP.
-func echoBasic(p *Program, cfg Config) error {
+// startEchoBasic starts the server that environment variables select, as the image does. The default is HTTP.
+func startEchoBasic(p *Program, cfg Config) error {
 	switch {
 	case cfg.Env["GRPC_ECHO_SERVER"] != "":
-		return echoGRPC(p, cfg)
+		return startEchoGRPC(p, cfg)
 	case cfg.Env["TCP_ECHO_SERVER"] != "":
-		return echoTCP(p, cfg)
+		return startEchoTCP(p, cfg)
 	case cfg.Env["UDP_ECHO_SERVER"] != "":
-		return echoUDP(p, cfg)
+		return startEchoUDP(p, cfg)
 	}
-	return echoHTTP(p, cfg)
+	return startEchoHTTP(p, cfg)
 }
 
 // Shutdown closes the ports, waits until the current requests are finished or ctx ends, and then closes all connections.

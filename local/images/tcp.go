@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/gateway-api-conformance-images/echo-basic/tcpserver"
 )
 
-func echoTCP(p *Program, cfg Config) error {
+func startEchoTCP(p *Program, cfg Config) error {
 	plain, err := cfg.port("TCP_PORT", 3000)
 	if err != nil {
 		return err
@@ -21,7 +21,7 @@ func echoTCP(p *Program, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	pod := cfg.context()
+	pod := cfg.podContext()
 	podInfo := tcpserver.Context{
 		Namespace: pod.Namespace, Ingress: pod.Ingress, Service: pod.Service, Pod: pod.Pod,
 		TCPPort: strconv.Itoa(plain), TLSPort: strconv.Itoa(secure),

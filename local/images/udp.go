@@ -9,20 +9,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// udpAnswer is the JSON reply to a datagram.
-type udpAnswer struct {
+// udpReply is the JSON reply to a datagram.
+type udpReply struct {
 	Request    string `json:"request"`
 	podContext `json:",inline"`
 }
 
-func echoUDP(p *Program, cfg Config) error {
+func startEchoUDP(p *Program, cfg Config) error {
 	port, err := cfg.port("UDP_PORT", 8080)
 	if err != nil {
 		return err
 	}
-	pod := cfg.context()
+	pod := cfg.podContext()
 	return serveUDP(p, cfg, port, func(datagram []byte) []byte {
-		b, err := json.Marshal(udpAnswer{Request: string(datagram), podContext: pod})
+		b, err := json.Marshal(udpReply{Request: string(datagram), podContext: pod})
 		if err != nil {
 			return nil
 		}

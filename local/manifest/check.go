@@ -14,10 +14,10 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// LoadChecked reads files as Load does. It also checks for paths without an object, unknown kinds and objects without a
+// LoadAndCheck reads files as Load does. It also checks for paths without an object, unknown kinds and objects without a
 // name, and returns all errors together. Known kinds are those of Kubernetes, and those that CRDs in the files or in
 // installed define. installed are objects that are applied earlier.
-func LoadChecked(installed []*unstructured.Unstructured, paths ...string) ([]*unstructured.Unstructured, error) {
+func LoadAndCheck(installed []*unstructured.Unstructured, paths ...string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var faults []error
 	var files []file

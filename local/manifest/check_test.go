@@ -68,7 +68,7 @@ func TestLoadChecked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = LoadChecked(installed, paths...)
+			_, err = LoadAndCheck(installed, paths...)
 			if (err != nil) != (len(c.want) > 0) {
 				t.Fatalf("error is %v", err)
 			}
@@ -82,7 +82,7 @@ func TestLoadChecked(t *testing.T) {
 }
 
 func TestLoadCheckedAcceptsShippedManifests(t *testing.T) {
-	objects, err := LoadChecked(nil, filepath.Join("..", "..", "examples", "shop"), filepath.Join("..", "..", "config", "crd"), filepath.Join("..", "..", "config", "rbac"))
+	objects, err := LoadAndCheck(nil, filepath.Join("..", "..", "examples", "shop"), filepath.Join("..", "..", "config", "crd"), filepath.Join("..", "..", "config", "rbac"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // CallGRPC calls a gRPC method of a host with an empty message, over TLS, through the load balancer with the DNS name to. It
 // returns the gRPC status, and the answer of the pod, which is nil if no pod responded. A failed call is a status and not an
 // error.
-func (s *Scenario) CallGRPC(ctx context.Context, to, host, method string) (*status.Status, *echo.Answer, error) {
+func (s *Scenario) CallGRPC(ctx context.Context, to, host, method string) (*status.Status, *echo.Response, error) {
 	dial := s.World.Dialer(to)
 	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(host, "443"),
 		grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(s.World.RootCAs(), host)),
@@ -34,7 +34,7 @@ func (s *Scenario) CallGRPC(ctx context.Context, to, host, method string) (*stat
 	if len(values) == 0 {
 		return st, nil, nil
 	}
-	var a echo.Answer
+	var a echo.Response
 	if err := json.Unmarshal([]byte(values[0]), &a); err != nil {
 		return nil, nil, fmt.Errorf("header %s of the response: %w", echo.MetadataKey, err)
 	}

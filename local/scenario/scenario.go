@@ -150,7 +150,7 @@ type Reply struct {
 	// Certificate contains the DNS names in the server's certificate, separated by commas; it is empty without TLS.
 	Certificate string
 	// Pod is the response of a pod, or nil if no pod responded.
-	Pod *echo.Answer
+	Pod *echo.Response
 }
 
 // String returns the status with the pod that responded or the target of a redirect.
@@ -196,7 +196,7 @@ func replyOf(res *http.Response) (Reply, error) {
 	if res.TLS != nil && len(res.TLS.PeerCertificates) > 0 {
 		r.Certificate = strings.Join(res.TLS.PeerCertificates[0].DNSNames, ",")
 	}
-	var a echo.Answer
+	var a echo.Response
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && json.Unmarshal(b, &a) == nil && a.Pod != "" {
 		r.Pod = &a
 	}

@@ -47,7 +47,7 @@ func SendDatagram(ctx context.Context, conn net.Conn, text string) (Reply, error
 		if err != nil {
 			return Reply{}, err
 		}
-		var a echo.Answer
+		var a echo.Response
 		if err := json.Unmarshal(buf[:n], &a); err != nil {
 			return Reply{}, errors.Join(errors.New("parse the reply to a datagram"), err)
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// printAccess prints shell commands with which a user can use local world w. fulcrum is the path of Fulcrum, self is the
-// path of this program, and number is the number of the local world that runs the AWS of w.
-func printAccess(out io.Writer, w *world.World, number int, fulcrum, self string) {
+// printAccessCommands prints shell commands with which a user can use local world w. fulcrum is the path of Fulcrum, self is
+// the path of this program, and number is the number of the local world that runs the AWS of w.
+func printAccessCommands(out io.Writer, w *world.World, number int, fulcrum, self string) {
 	fmt.Fprintf(out, "\n%s", w.ExportCommands())
 	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
 	if w.AWSEndpoint() != "" {

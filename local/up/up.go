@@ -118,7 +118,7 @@ func (f *flags) runWorld(ctx context.Context, out io.Writer) error {
 		progress(world.Step{Name: "the webhooks are registered", SinceStart: time.Since(began)})
 	}
 	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
-	printAccess(out, w, cmp.Or(f.opts.AWSOfWorld, w.Number()), fulcrumPath(binary), binary)
+	printAccessCommands(out, w, cmp.Or(f.opts.AWSOfWorld, w.Number()), fulcrumPath(binary), binary)
 	if f.controller == noController {
 		fmt.Fprintf(out, "\nno controller runs; start one with:\n%s\n", w.ControllerCommand(fulcrumPath(binary), f.controllerArgs...))
 	}

@@ -308,7 +308,7 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 // TestUp runs the commands that up prints and those of the README. It crashes up and starts it again, adds a second cluster
 // that uses the same AWS, and kills the controllers of both clusters.
 func TestUp(t *testing.T) {
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	fulcrum := worldtest.ControllerPath(t)

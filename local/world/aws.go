@@ -48,7 +48,7 @@ func (w *World) startAWS(ctx context.Context) error {
 		g.Go(func() error { return w.StartRole(gctx, RoleAWS) })
 	}
 	g.Go(func() (err error) {
-		certs, err = w.acmCertificates()
+		certs, err = w.createACMCertificates()
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -118,9 +118,9 @@ func (w *World) AWSDenials(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(out.Denied)), nil
 }
 
-// acmCertificates creates a certificate for each domain in Options.Domains. The keys are RSA, because ACM lists only RSA
-// certificates by default.
-func (w *World) acmCertificates() ([]vpc.Certificate, error) {
+// createACMCertificates creates a certificate for each domain in Options.Domains. The keys are RSA, because ACM lists only
+// RSA certificates by default.
+func (w *World) createACMCertificates() ([]vpc.Certificate, error) {
 	out := make([]vpc.Certificate, len(w.opts.Domains))
 	var g errgroup.Group
 	for i, domain := range w.opts.Domains {

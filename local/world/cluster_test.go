@@ -314,18 +314,18 @@ func (c *clusterTest) annotate(pod, key, value string) {
 }
 
 // get sends a request to an address in the VPC, over a new connection, and returns the answer of the pod.
-func (c *clusterTest) get(addr netip.Addr, port int) (echo.Answer, error) {
+func (c *clusterTest) get(addr netip.Addr, port int) (echo.Response, error) {
 	client := &http.Client{Timeout: hangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get("http://" + loopback.HostPort(addr, port) + "/some/path")
 	if err != nil {
-		return echo.Answer{}, err
+		return echo.Response{}, err
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
-		return echo.Answer{}, err
+		return echo.Response{}, err
 	}
-	var a echo.Answer
+	var a echo.Response
 	return a, json.Unmarshal(b, &a)
 }
 
@@ -383,7 +383,7 @@ func checkVersionIsReadable(t *testing.T, w *world.World) {
 }
 
 // exchangeTwoDatagrams sends the datagrams "one" and "two" from one socket to a host:port, and returns both replies.
-func exchangeTwoDatagrams(at string) (first, second echo.Answer, err error) {
+func exchangeTwoDatagrams(at string) (first, second echo.Response, err error) {
 	conn, err := net.Dial("udp4", at)
 	if err != nil {
 		return first, second, err
@@ -391,7 +391,7 @@ func exchangeTwoDatagrams(at string) (first, second echo.Answer, err error) {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(brief))
 	buf := make([]byte, 64<<10)
-	for i, into := range []*echo.Answer{&first, &second} {
+	for i, into := range []*echo.Response{&first, &second} {
 		if _, err := io.WriteString(conn, []string{"one", "two"}[i]); err != nil {
 			return first, second, err
 		}

@@ -19,13 +19,15 @@ import (
 // gatewayChannels are the release channels of the Gateway API.
 var gatewayChannels = []string{"standard", "experimental"}
 
-// GatewayAPI returns the CRDs of a release channel of the Gateway API, "standard" or "experimental", for tests that install
-// them after the start of a local world.
-func GatewayAPI(channel string) ([]*unstructured.Unstructured, error) { return gatewayAPI(channel) }
+// GatewayAPICRDs returns the CRDs of a release channel of the Gateway API, "standard" or "experimental", for tests that
+// install them after the start of a local world.
+func GatewayAPICRDs(channel string) ([]*unstructured.Unstructured, error) {
+	return readGatewayAPICRDs(channel)
+}
 
-// gatewayAPI returns the CRDs of a release channel of the Gateway API, or none if channel is empty. It reads them from the
-// Go module of the Gateway API, in the version that this program is built with.
-func gatewayAPI(channel string) ([]*unstructured.Unstructured, error) {
+// readGatewayAPICRDs returns the CRDs of a release channel of the Gateway API, or none if channel is empty. It reads them
+// from the Go module of the Gateway API, in the version that this program is built with.
+func readGatewayAPICRDs(channel string) ([]*unstructured.Unstructured, error) {
 	if channel == "" {
 		return nil, nil
 	}

@@ -106,9 +106,9 @@ func (w *World) checkNodesReady(ctx context.Context) error {
 	return nil
 }
 
-// checkDefaultAccount returns an error unless namespace "default" has its service account "default". No pod can be created
-// in the namespace without this service account.
-func (w *World) checkDefaultAccount(ctx context.Context) error {
+// checkDefaultServiceAccount returns an error unless namespace "default" has its service account "default". No pod can be
+// created in the namespace without this service account.
+func (w *World) checkDefaultServiceAccount(ctx context.Context) error {
 	_, err := w.kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	return err
 }

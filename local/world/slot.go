@@ -39,8 +39,8 @@ func (s *slot) Addr(x, y byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(s.number), x, y})
 }
 
-// takeSlot reserves the first free number under base directory base, and creates its state directory.
-func takeSlot(base string) (*slot, error) {
+// reserveSlot reserves the first free number under base directory base, and creates its state directory.
+func reserveSlot(base string) (*slot, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, fmt.Errorf("make base directory: %w", err)
 	}
@@ -56,7 +56,7 @@ func takeSlot(base string) (*slot, error) {
 			return nil, err
 		}
 		s := &slot{number: n, dir: statePath(base, n), lock: lock}
-		if !s.takeAddresses() {
+		if !s.reserveAddresses() {
 			s.release()
 			continue
 		}
@@ -69,8 +69,8 @@ func takeSlot(base string) (*slot, error) {
 	return nil, fmt.Errorf("no free world number under %s: all %d are in use", base, lastSlot-firstSlot)
 }
 
-// takeAddresses reserves the slot's addresses and reports whether they were free.
-func (s *slot) takeAddresses() bool {
+// reserveAddresses reserves the slot's addresses and reports whether they were free.
+func (s *slot) reserveAddresses() bool {
 	at := func(port int) string { return loopback.HostPort(s.Addr(255, 1), port) }
 	claim, err := net.Listen("tcp4", at(portClaim))
 	if err != nil {

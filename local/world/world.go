@@ -65,7 +65,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	for _, dir := range removeEndedWorlds(opts.BaseDir) {
 		w.reportStep("removed " + dir + ", left by an earlier world")
 	}
-	if w.slot, err = takeSlot(opts.BaseDir); err != nil {
+	if w.slot, err = reserveSlot(opts.BaseDir); err != nil {
 		return nil, err
 	}
 	w.launcher = child.NewLauncher()
@@ -105,7 +105,7 @@ func (w *World) start(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
-		return w.waitFor(gctx, "default service account", w.checkDefaultAccount, RoleControllerManager)
+		return w.waitFor(gctx, "default service account", w.checkDefaultServiceAccount, RoleControllerManager)
 	})
 	g.Go(func() error { return w.applyManifests(gctx) })
 	return g.Wait()
@@ -183,12 +183,12 @@ func (w *World) loadManifests() error {
 			return err
 		}
 	}
-	gateway, err := gatewayAPI(w.opts.GatewayAPI)
+	gateway, err := readGatewayAPICRDs(w.opts.GatewayAPI)
 	if err != nil {
 		return err
 	}
 	shipped = append(gateway, shipped...)
-	named, err := manifest.LoadChecked(shipped, w.opts.Manifests...)
+	named, err := manifest.LoadAndCheck(shipped, w.opts.Manifests...)
 	if err != nil {
 		return fmt.Errorf("the objects to apply have faults; nothing is started:\n%w", err)
 	}

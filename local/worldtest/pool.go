@@ -75,7 +75,7 @@ func (p *Pool) AcquireForTest(t testing.TB, opts world.Options) *world.World {
 // BaseDir, KeepState, Timeout and Progress, and it sets PropagationDelay in the local world that it returns. Release returns
 // the local world to the pool; Close ends it.
 func (p *Pool) Acquire(ctx context.Context, opts world.Options) (*PooledWorld, error) {
-	opts.AdminController = opts.AdminController || TestsOtherController()
+	opts.AdminController = opts.AdminController || IsOtherControllerTested()
 	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
 	opts.ProcessorsPerRole = cmp.Or(opts.ProcessorsPerRole, 1)
 	delay := opts.PropagationDelay
@@ -278,7 +278,7 @@ func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object)
 			_, differs = objectDifference(before, now)
 			return differs
 		}
-		if err := l.deleteAdded(ctx, before, differ); err != nil {
+		if err := l.deleteAddedObjects(ctx, before, differ); err != nil {
 			return err
 		}
 		kinds := map[schema.GroupVersionResource]struct{}{}
@@ -297,8 +297,9 @@ func (l *PooledWorld) restoreObjects(ctx context.Context, now map[string]object)
 	})
 }
 
-// deleteAdded deletes those of objects that are not in before. If pods are among them, it leaves namespaces to a later call.
-func (l *PooledWorld) deleteAdded(ctx context.Context, before map[string]object, objects []object) error {
+// deleteAddedObjects deletes those of objects that are not in before. If pods are among them, it leaves namespaces to a
+// later call.
+func (l *PooledWorld) deleteAddedObjects(ctx context.Context, before map[string]object, objects []object) error {
 	// Kubernetes takes half a minute to delete a namespace that contains pods, so pods are deleted first.
 	withPods := slices.ContainsFunc(objects, object.isPod)
 	for _, o := range objects {

@@ -32,9 +32,9 @@ func BinaryPath(t testing.TB) string {
 	return buildProgram(t, "local", "fulcrum-local")
 }
 
-// TestsOtherController reports whether ControllerVariable is set. Local worlds then have Options.AdminController, because
+// IsOtherControllerTested reports whether ControllerVariable is set. Local worlds then have Options.AdminController, because
 // the other controller may need other permissions.
-func TestsOtherController() bool { return os.Getenv(ControllerVariable) != "" }
+func IsOtherControllerTested() bool { return os.Getenv(ControllerVariable) != "" }
 
 // ControllerPath returns the path of the controller to test. It is the path in ControllerVariable, or Fulcrum, which is
 // built in the root module, with the library versions of its release.
@@ -138,7 +138,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 	if opts.Progress == nil {
 		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.SinceStart.Seconds(), s.Name) }
 	}
-	opts.AdminController = opts.AdminController || TestsOtherController()
+	opts.AdminController = opts.AdminController || IsOtherControllerTested()
 	opts.ProcessorsPerRole = cmp.Or(opts.ProcessorsPerRole, 1)
 	w, err := startWorld(t.Context(), opts)
 	if err != nil {

@@ -115,7 +115,7 @@ func (r *reports) recordList(list []input.Event, complete bool) {
 
 // setUnavailable records that events cannot be read, with the reason.
 func (r *reports) setUnavailable(err error) {
-	r.readFailure = finding.Printable("events cannot be read: " + err.Error())
+	r.readFailure = finding.EscapeNonPrintable("events cannot be read: " + err.Error())
 }
 
 // recordEvent records an event of the controller if it is a warning or reports a successful reconciliation.

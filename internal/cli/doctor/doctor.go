@@ -99,7 +99,7 @@ const maxMessageLength = 1000
 
 // addResult adds the result of a check. It truncates the message to maxMessageLength.
 func (d *doctor) addResult(area, result, fix, format string, args ...any) {
-	d.checks = append(d.checks, check{area, result, finding.Printable(finding.Truncate(fmt.Sprintf(format, args...), maxMessageLength)), fix})
+	d.checks = append(d.checks, check{area, result, finding.EscapeNonPrintable(finding.Truncate(fmt.Sprintf(format, args...), maxMessageLength)), fix})
 }
 
 // addFailure adds an error about a check that could not be made because of err.

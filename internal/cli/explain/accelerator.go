@@ -173,15 +173,15 @@ func showExplainedEndpoint(w io.Writer, e explainedEndpoint) {
 	if e.Grant != nil {
 		text += ", permitted by " + finding.Ref(*e.Grant).String()
 	}
-	fmt.Fprintf(w, "    endpoint %s   from %s\n", finding.Printable(text), e.Field)
+	fmt.Fprintf(w, "    endpoint %s   from %s\n", finding.EscapeNonPrintable(text), e.Field)
 	for _, x := range e.Endpoints {
 		if x.LoadBalancer == nil {
-			fmt.Fprintf(w, "      %s\n", finding.Printable(x.ID))
+			fmt.Fprintf(w, "      %s\n", finding.EscapeNonPrintable(x.ID))
 			continue
 		}
 		fmt.Fprintf(w, "      %s\n        %s\n        %s\n", x.LoadBalancer.Text(true), x.LoadBalancer.DNSName, x.ID)
 	}
 	for _, f := range e.Findings {
-		fmt.Fprintf(w, "      %s %s: %s\n", f.Severity, f.Reason, finding.Printable(f.Message))
+		fmt.Fprintf(w, "      %s %s: %s\n", f.Severity, f.Reason, finding.EscapeNonPrintable(f.Message))
 	}
 }

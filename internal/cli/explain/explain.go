@@ -94,7 +94,7 @@ func (e *explainCommand) showReason(cmd *cobra.Command, word string) error {
 		}
 		program := cmd.Root().CommandPath()
 		return fmt.Errorf("unknown reason %q%s; run \"%s explain\" for the list, or \"%s explain KIND/NAME\" about an object",
-			word, finding.DidYouMean(word, known), program, program)
+			word, finding.SpellingHint(word, known), program, program)
 	}
 	return e.showReasons(finding.Reasons[i : i+1])
 }

@@ -220,7 +220,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		for _, n := range plans.Notes {
-			fmt.Fprintf(e.form.NotesWriter(), "# %s\n", finding.Printable(n))
+			fmt.Fprintf(e.form.NotesWriter(), "# %s\n", finding.EscapeNonPrintable(n))
 		}
 		doc.addBindings(store, plans, e)
 		incomplete = plans.Incomplete
@@ -270,7 +270,7 @@ func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans
 func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.AllResources, Members: explainMembers(d.Stack),
-		Findings: explainFindings(d.Findings.About(object)), Others: []explainedFinding{}, LoadBalancers: []explainedLoadBalancer{},
+		Findings: explainFindings(d.Findings.ForObject(object)), Others: []explainedFinding{}, LoadBalancers: []explainedLoadBalancer{},
 		Summary: d.Plan.Summary(d.Have), Accelerator: explainAccelerator(d),
 	}
 	for _, f := range d.Findings.Sorted() {
@@ -342,7 +342,7 @@ func explainFindings(list finding.List) []explainedFinding {
 func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
 	desired := c.Desired
 	out := explainedLoadBalancer{
-		ID: c.ID, Name: desired.Name, Type: desired.Type.String(), Scheme: desired.Scheme, SchemeFrom: finding.Printable(desired.Origins["scheme"].String()),
+		ID: c.ID, Name: desired.Name, Type: desired.Type.String(), Scheme: desired.Scheme, SchemeFrom: finding.EscapeNonPrintable(desired.Origins["scheme"].String()),
 		Subnets: explainSubnets(c), SecurityGroups: []explainedSecurityGroup{}, Listeners: []explainedListener{},
 	}
 	if c.Live != nil {
@@ -395,7 +395,7 @@ func explainListener(c resolved.Listener, isOwn func(model.Rule) bool, facts obs
 	l := c.Desired
 	out := explainedListener{
 		Port: l.Port, Protocol: l.Protocol(), InAWS: c.Live != nil, Made: c.Planned, Members: []output.Object{}, Rules: []explainedRule{},
-		Default: finding.Printable(plan.ActionsText(c.DefaultActions)), DefaultFrom: tree.OriginText(l.DefaultOf),
+		Default: finding.EscapeNonPrintable(plan.ActionsText(c.DefaultActions)), DefaultFrom: tree.OriginText(l.DefaultOf),
 	}
 	for _, m := range l.Members {
 		out.Members = append(out.Members, output.Object(m))
@@ -433,7 +433,7 @@ func explainRule(r model.Rule, priority int32, isOwn func(model.Rule) bool, note
 		note = "held: its settings cannot be read"
 	}
 	return explainedRule{
-		Priority: priority, Conditions: finding.Printable(plan.ConditionsText(r.Conditions)), Actions: finding.Printable(plan.ActionsText(r.Actions)),
+		Priority: priority, Conditions: finding.EscapeNonPrintable(plan.ConditionsText(r.Conditions)), Actions: finding.EscapeNonPrintable(plan.ActionsText(r.Actions)),
 		From: tree.OriginText(r.Key(0).Of), Own: isOwn(r), Note: note,
 	}
 }

@@ -337,7 +337,7 @@ func (a *answerCollector) answerOfListener(l resolved.Listener, c *tree.Comparer
 	}
 	out.Shadowed = append(out.Shadowed, a.coveredRules(l, listener)...)
 	out.targetGroupIDs = c.TargetGroupsOf(actions)
-	out.Does, out.Location = c.ActionsText(actions), finding.Printable(a.redirectLocation(actions))
+	out.Does, out.Location = c.ActionsText(actions), finding.EscapeNonPrintable(a.redirectLocation(actions))
 	a.needsClientAddress = a.needsClientAddress || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.Rule) bool { return hasSourceIPCondition(r.Desired) })
 	out.Now = a.currentAnswer(l, c, actions)
 	return out
@@ -418,7 +418,7 @@ const noRuleMatchesNote = "no rule matches the request, so default actions answe
 func (a *answerCollector) buildDocument() RequestDocument {
 	doc := RequestDocument{Request: a.methodAndURL, Answers: a.answers, Notes: []string{}}
 	note := func(format string, args ...any) {
-		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
+		doc.Notes = append(doc.Notes, finding.EscapeNonPrintable(fmt.Sprintf(format, args...)))
 	}
 	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Named == "" && x.Type != nlbType })
 	switch {

@@ -182,7 +182,7 @@ func servingWeight(e observed.Endpoint) int32 {
 // addNotes adds notes about the settings that determine which endpoint a client reaches.
 func (doc *RequestDocument) addNotes(a *answerCollector, d engine.Draft, live observed.Accelerator) {
 	note := func(format string, args ...any) {
-		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
+		doc.Notes = append(doc.Notes, finding.EscapeNonPrintable(fmt.Sprintf(format, args...)))
 	}
 	accelerator := doc.Accelerator
 	anyServing := slices.ContainsFunc(accelerator.EndpointGroups, func(g requestEndpointGroup) bool { return g.isServing() })
@@ -285,7 +285,7 @@ func showAccelerator(w io.Writer, a *requestAccelerator) {
 			if e.LoadBalancer != nil {
 				text += " -> " + e.LoadBalancer.Text(len(e.Objects) == 0)
 			}
-			fmt.Fprintln(w, finding.Printable(text))
+			fmt.Fprintln(w, finding.EscapeNonPrintable(text))
 		}, output.ShowMore(w, "    … and %d more endpoints"))
 		if !g.isServing() {
 			fmt.Fprintln(w, "    no endpoint serves")

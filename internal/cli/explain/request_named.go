@@ -21,7 +21,7 @@ var hostnameAnnotations = []string{"external-dns.kubernetes.io/hostname", "exter
 func (a *answerCollector) hostNamedBy(answer requestAnswer, d engine.Draft, listeners []resolved.Listener) string {
 	otherRule := ""
 	if answer.hostPattern != "" {
-		return finding.Printable("host " + answer.hostPattern)
+		return finding.EscapeNonPrintable("host " + answer.hostPattern)
 	}
 	for _, m := range d.Stack.Members {
 		obj, err := a.store.Get(m.Ref)
@@ -37,9 +37,9 @@ func (a *answerCollector) hostNamedBy(answer requestAnswer, d engine.Draft, list
 			host := matchingHostPattern(r.Desired, a.Request)
 			switch {
 			case host != "" && l.Desired.Port != a.port:
-				return finding.Printable(fmt.Sprintf("host %s of port %d", host, l.Desired.Port))
+				return finding.EscapeNonPrintable(fmt.Sprintf("host %s of port %d", host, l.Desired.Port))
 			case host != "":
-				otherRule = finding.Printable(fmt.Sprintf("host %s of a rule that does not match", host))
+				otherRule = finding.EscapeNonPrintable(fmt.Sprintf("host %s of a rule that does not match", host))
 			}
 		}
 	}

@@ -17,7 +17,7 @@ const maxAnswers = 20
 
 // showAnswers prints the answers to a request. All load balancers that accept requests for any host are on one line.
 func showAnswers(w io.Writer, doc RequestDocument) {
-	fmt.Fprintln(w, finding.Printable(doc.Request))
+	fmt.Fprintln(w, finding.EscapeNonPrintable(doc.Request))
 	showAccelerator(w, doc.Accelerator)
 	showUnserved(w, doc.Unserved, len(doc.Answers))
 	named := slices.DeleteFunc(slices.Clone(doc.Answers), func(a requestAnswer) bool { return a.Named == "" })
@@ -46,7 +46,7 @@ func anyHostText(answers []requestAnswer) string {
 		among = ", among them "
 	}
 	return fmt.Sprintf("%s any host on this port%s%s; to see the answer of one load balancer, give its DNS name as the host, or its namespace with -n",
-		output.CountWithNoun(len(answers), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(answers) == 1], among, finding.Printable(strings.Join(names, ", ")))
+		output.CountWithNoun(len(answers), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(answers) == 1], among, finding.EscapeNonPrintable(strings.Join(names, ", ")))
 }
 
 // maxNamesInLine is the maximum number of load balancers that anyHostText names.

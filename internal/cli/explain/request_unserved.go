@@ -51,7 +51,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 	if a.byDNSName != nil || slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Named != "" }) {
 		return nil
 	}
-	out := &requestUnserved{Host: finding.Printable(a.Host), Scheme: a.scheme, Port: a.port, Objects: []unservedObject{}}
+	out := &requestUnserved{Host: finding.EscapeNonPrintable(a.Host), Scheme: a.scheme, Port: a.port, Objects: []unservedObject{}}
 	more := 0
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindListenerSet, cluster.KindHTTPRoute, cluster.KindGRPCRoute, cluster.KindService} {
 		for _, obj := range a.store.All(kind) {
@@ -64,7 +64,7 @@ func (a *answerCollector) explainUnservedHost() *requestUnserved {
 				continue
 			}
 			out.Objects = append(out.Objects, unservedObject{
-				Object: output.Object(cluster.RefOf(obj)), Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
+				Object: output.Object(cluster.RefOf(obj)), Field: finding.EscapeNonPrintable(field), Why: finding.EscapeNonPrintable(a.unservedReason(obj)),
 			})
 		}
 	}

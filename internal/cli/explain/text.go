@@ -77,7 +77,7 @@ func (f explainedFinding) String() string {
 	if f.Field != "" {
 		field = " " + f.Field
 	}
-	return finding.Printable(fmt.Sprintf("%s %s %s%s: %s", f.Severity, f.Reason, finding.Ref(f.Object), field, f.Message))
+	return finding.EscapeNonPrintable(fmt.Sprintf("%s %s %s%s: %s", f.Severity, f.Reason, finding.Ref(f.Object), field, f.Message))
 }
 
 // showExplainedLoadBalancer prints the choices of a plan for a load balancer.
@@ -187,7 +187,7 @@ func ruleText(r explainedRule) string {
 
 // showExplainedBinding prints a TargetGroupBinding with its endpoints and steps.
 func showExplainedBinding(w io.Writer, b explainedBinding) {
-	fmt.Fprintf(w, "TargetGroupBinding %s/%s\n  target group %s\n  targets of type %s from Service %s\n", b.Namespace, b.Name, finding.Printable(b.TargetGroup), b.TargetType, finding.Printable(b.Service))
+	fmt.Fprintf(w, "TargetGroupBinding %s/%s\n  target group %s\n  targets of type %s from Service %s\n", b.Namespace, b.Name, finding.EscapeNonPrintable(b.TargetGroup), b.TargetType, finding.EscapeNonPrintable(b.Service))
 	for _, f := range b.Findings {
 		fmt.Fprintf(w, "# %s\n", explainedFinding{Finding: f})
 	}

@@ -44,7 +44,7 @@ func (w warningDocument) String() string {
 	if w.Count > 1 {
 		out += fmt.Sprintf(" (%d times)", w.Count)
 	}
-	return finding.Printable(finding.Truncate(out+": "+w.Message, input.MaxWarningLength))
+	return finding.EscapeNonPrintable(finding.Truncate(out+": "+w.Message, input.MaxWarningLength))
 }
 
 // warningsAbout returns the conditions of an object that are not met and, if a cluster is read, the events of type Warning
@@ -103,12 +103,12 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 	if p.Port != nil {
 		text += fmt.Sprintf(" port %d", *p.Port)
 	}
-	return finding.Printable(text)
+	return finding.EscapeNonPrintable(text)
 }
 
 // unmetConditions returns the conditions in the status of an object, of its parents and of its listeners that are not
 // met: status False, or True for the condition Conflicted. It also returns conditions that are met but contain advice for
-// the user, see status.IsAdvice.
+// the user, see status.HasAdvisoryMessage.
 func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -133,7 +133,7 @@ func unmetConditions(obj cluster.Object) ([]warningDocument, error) {
 	out := []warningDocument{}
 	add := func(prefix string, conditions []metav1.Condition) {
 		for _, c := range conditions {
-			if c.Status == metav1.ConditionFalse && c.Type != "Conflicted" || c.Status == metav1.ConditionTrue && c.Type == "Conflicted" || status.IsAdvice(c) {
+			if c.Status == metav1.ConditionFalse && c.Type != "Conflicted" || c.Status == metav1.ConditionTrue && c.Type == "Conflicted" || status.HasAdvisoryMessage(c) {
 				out = append(out, warningDocument{In: prefix + "condition " + c.Type, Reason: c.Reason, Message: c.Message, Last: c.LastTransitionTime.UTC().Format(time.RFC3339)})
 			}
 		}

@@ -75,7 +75,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 		if d.selected.bindings != nil && !d.selected.bindings[key] {
 			continue
 		}
-		draft, ok, err := r.Draft(ctx, key)
+		draft, ok, err := r.DraftPlan(ctx, key)
 		switch {
 		case ctx.Err() != nil:
 			return out, ctx.Err()
@@ -91,7 +91,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 		out.RulesOmitted = slices.ContainsFunc(out.Bindings, func(b BindingPlan) bool { return len(b.Items) > 0 })
 		return out.withSkipped(skipped, unknown, d), nil
 	}
-	changes, err := r.DraftRules(ctx)
+	changes, err := r.DraftRuleChanges(ctx)
 	if err != nil {
 		out.addFailure("the rules of TargetGroupBindings", err)
 	}

@@ -20,5 +20,5 @@ func UnknownClusterWarning(name string, answers map[string]observed.SubnetAnswer
 		return ""
 	}
 	return fmt.Sprintf("--cluster-name %q matches no subnet tag in the VPC; these tags name %s%s; resources of other clusters are neither shown nor used",
-		name, output.JoinFirst(names), finding.DidYouMean(name, names))
+		name, output.JoinFirst(names), finding.SpellingHint(name, names))
 }

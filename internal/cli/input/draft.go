@@ -153,7 +153,7 @@ func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 		Fence: readOnlyFence,
 	})
 	d.draft = func(ctx context.Context, id model.StackID) (engine.Draft, error) {
-		draft, err := eng.Draft(ctx, id)
+		draft, err := eng.DraftPlan(ctx, id)
 		if err != nil {
 			return engine.Draft{}, sdk.Explain(err)
 		}
@@ -211,7 +211,7 @@ func (d *Source) ObserveWith(ctx context.Context, id model.StackID, more []model
 var errReadOnly = errors.New("this command changes nothing")
 
 // readOnlyFence is the fence of commands. It admits no change in AWS.
-var readOnlyFence = engine.ReadOnly{Err: errReadOnly}
+var readOnlyFence = engine.ReadOnlyFence{Err: errReadOnly}
 
 // readOnlyCloud has the methods of engine.Cloud that a recorded and an assumed AWS share. Its Apply fails with errReadOnly.
 type readOnlyCloud struct{}

@@ -192,7 +192,7 @@ func LastEventTime(e *corev1.Event) time.Time {
 
 // eventOf converts an event. Its texts are truncated to MaxWarningLength and made printable.
 func eventOf(e *corev1.Event) Event {
-	text := func(s string) string { return finding.Printable(finding.Truncate(s, MaxWarningLength)) }
+	text := func(s string) string { return finding.EscapeNonPrintable(finding.Truncate(s, MaxWarningLength)) }
 	return Event{
 		Time: LastEventTime(e), Kind: text(e.InvolvedObject.Kind), Namespace: text(e.InvolvedObject.Namespace), Name: text(e.InvolvedObject.Name),
 		UID: string(e.InvolvedObject.UID), Count: e.Count, Warning: e.Type == corev1.EventTypeWarning, Component: text(cmp.Or(e.ReportingController, e.Source.Component)), Reason: text(e.Reason), Message: text(e.Message),

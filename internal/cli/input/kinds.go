@@ -53,7 +53,7 @@ func parseKind(word string) (cluster.Kind, error) {
 		}
 		known = append(known, strings.ToLower(string(t.Kind)))
 	}
-	return "", fmt.Errorf("kind %q is not known%s; use one of %s", word, finding.DidYouMean(name, known), strings.ToLower(JoinKinds(shownKinds())))
+	return "", fmt.Errorf("kind %q is not known%s; use one of %s", word, finding.SpellingHint(name, known), strings.ToLower(JoinKinds(shownKinds())))
 }
 
 // JoinKinds joins kinds by commas.

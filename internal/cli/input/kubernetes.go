@@ -89,7 +89,7 @@ func loadKubeconfig(source, context string, rules *clientcmd.ClientConfigLoading
 	}
 	if _, known := raw.Contexts[context]; context != "" && !known {
 		return nil, fmt.Errorf("%s has no context %q%s; see \"kubectl config get-contexts\"", source, context,
-			finding.DidYouMean(context, slices.Sorted(maps.Keys(raw.Contexts))))
+			finding.SpellingHint(context, slices.Sorted(maps.Keys(raw.Contexts))))
 	}
 	c, err := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {

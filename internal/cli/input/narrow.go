@@ -209,11 +209,11 @@ func (d *Source) checkExistence(store *cluster.Memory) error {
 	}
 	switch {
 	case !d.ClusterRead:
-		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
+		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.SpellingHint(d.Namespace, names))
 	case len(d.namespaceOnlyKinds) > 0: // the user has a right in the namespace, so it exists
 		return nil
 	case len(names) == 0:
 		return fmt.Errorf("namespace %q has no object that was read, and does not exist or cannot be read; check -n", d.Namespace)
 	}
-	return fmt.Errorf("namespace %q does not exist%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
+	return fmt.Errorf("namespace %q does not exist%s; check -n", d.Namespace, finding.SpellingHint(d.Namespace, names))
 }

@@ -132,7 +132,7 @@ func similarKindHint(skipped string) string {
 		}
 		kinds = append(kinds, name)
 	}
-	return finding.DidYouMean(kind, kinds)
+	return finding.SpellingHint(kind, kinds)
 }
 
 // readFile reads a file, or standard input if name is "-".

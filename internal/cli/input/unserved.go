@@ -47,7 +47,7 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 		return ""
 	}
 	if f, ok := u.mistypedNameFinding(obj); ok {
-		return finding.Printable(finding.Truncate(f.TextWithField(), MaxWarningLength))
+		return finding.EscapeNonPrintable(finding.Truncate(f.TextWithField(), MaxWarningLength))
 	}
 	text := ""
 	switch o := obj.(type) {
@@ -71,14 +71,14 @@ func (u unservedReasons) reasonAndFix(ref cluster.Ref) string {
 	if obj.GetDeletionTimestamp() != nil {
 		text = "it is being deleted"
 	}
-	return finding.Printable(finding.Truncate(text, MaxWarningLength))
+	return finding.EscapeNonPrintable(finding.Truncate(text, MaxWarningLength))
 }
 
 // unknownReason is the text about an object for which no reason was found.
 const unknownReason = "see its status and events"
 
-// MistypedNameFindings returns a finding for each object that is not served because a name in it is mistyped. The findings are
-// sorted by object.
+// MistypedNameFindings returns a finding for each object that is not served because a name in it is mistyped. The findings
+// are sorted by object.
 func MistypedNameFindings(d *Source, store *cluster.Memory) (out []finding.Finding) {
 	u := unservedReasons{store, d}
 	for _, typ := range cluster.Types() {
@@ -204,7 +204,7 @@ func similarNameHint(store *cluster.Memory, kind cluster.Kind, namespace, name s
 			names = append(names, o.GetName())
 		}
 	}
-	return finding.DidYouMean(name, names)
+	return finding.SpellingHint(name, names)
 }
 
 // MaxWarningLength is the maximum length of a warning, in characters. The messages of Kubernetes events are shorter, so they

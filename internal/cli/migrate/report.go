@@ -223,7 +223,7 @@ func (n Note) text() string {
 	if n.Fix != "" {
 		out += "; " + n.Fix
 	}
-	return finding.Printable(out)
+	return finding.EscapeNonPrintable(out)
 }
 
 // summary returns how many annotations have a counterpart, and how many requests and settings differ.

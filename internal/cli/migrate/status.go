@@ -197,7 +197,7 @@ func (s *statusCommand) draft(ctx context.Context, id model.StackID) draftResult
 		d.err = s.awsErr
 	default:
 		d.Draft, d.err = input.DraftOf(ctx, &s.Source, id)
-		if failure.HasNoAnswer(d.err) || errors.Is(d.err, context.DeadlineExceeded) {
+		if failure.IsUnanswered(d.err) || errors.Is(d.err, context.DeadlineExceeded) {
 			s.awsErr = d.err
 		}
 	}

@@ -162,5 +162,5 @@ func commandLine(program string, args []string) string {
 	for _, a := range args {
 		fmt.Fprintf(&out, " %s", output.ShellQuote(a))
 	}
-	return finding.Printable(out.String())
+	return finding.EscapeNonPrintable(out.String())
 }

@@ -29,7 +29,7 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 		reason = s.setStatusWithGateway(ctx, m, &out)
 	}
 	if reason != "" {
-		out.State, out.Reason, out.Obstacles = handover.StateIndeterminate, finding.Printable(finding.Truncate(reason, input.MaxWarningLength)), []output.Finding{}
+		out.State, out.Reason, out.Obstacles = handover.StateIndeterminate, finding.EscapeNonPrintable(finding.Truncate(reason, input.MaxWarningLength)), []output.Finding{}
 	}
 	s.commands.setNextSteps(&out, m)
 	return out

@@ -55,7 +55,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 // names none.
 func (s Status) title() string {
 	if s.Kind == "" {
-		return "Gateway " + finding.Printable(s.Gateway)
+		return "Gateway " + finding.EscapeNonPrintable(s.Gateway)
 	}
-	return finding.Printable(s.fromStack.Title())
+	return finding.EscapeNonPrintable(s.fromStack.Title())
 }

@@ -72,7 +72,7 @@ type printableWriter struct{ w io.Writer }
 func (p printableWriter) Write(b []byte) (int, error) {
 	lines := strings.Split(string(b), "\n")
 	for i, line := range lines {
-		lines[i] = finding.Printable(line)
+		lines[i] = finding.EscapeNonPrintable(line)
 	}
 	if _, err := io.WriteString(p.w, strings.Join(lines, "\n")); err != nil {
 		return 0, err

@@ -37,7 +37,9 @@ func (t TextWriter) WriteAccelerator(a Accelerator) {
 
 // OwnerText returns "of " followed by the owner of a resource. The owner is truncated and made printable, because it is read
 // from tags, which other users can write.
-func OwnerText(owner string) string { return "of " + finding.Printable(finding.TruncateValue(owner)) }
+func OwnerText(owner string) string {
+	return "of " + finding.EscapeNonPrintable(finding.TruncateValue(owner))
+}
 
 // writeAcceleratorListener writes a listener with its endpoint groups.
 func (t TextWriter) writeAcceleratorListener(l AcceleratorListener) {
@@ -84,7 +86,7 @@ func (t TextWriter) writeEndpoint(e Endpoint) {
 	if lb := e.LoadBalancer; lb != nil {
 		text += " -> " + lb.Text(len(e.Objects) == 0)
 	}
-	t.writeComparedLine(e.comparison, 3, withOrigin(finding.Printable(text), e.From))
+	t.writeComparedLine(e.comparison, 3, withOrigin(finding.EscapeNonPrintable(text), e.From))
 }
 
 // Text returns the endpoint as one line of text. It names the objects of the endpoint, or else its ID.

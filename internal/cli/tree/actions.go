@@ -11,7 +11,7 @@ import (
 
 // ActionsText returns actions as text. It names the target groups of the stack by ID.
 func (c *Comparer) ActionsText(actions []model.Action) string {
-	return finding.Printable(plan.ActionsText(c.withTargetGroupIDs(actions)))
+	return finding.EscapeNonPrintable(plan.ActionsText(c.withTargetGroupIDs(actions)))
 }
 
 // SameActions reports whether two lists of actions have the same effect. It ignores the order of target groups, which AWS

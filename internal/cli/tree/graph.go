@@ -144,7 +144,7 @@ const maxLabelLength = 200
 func labelLines(label string) []string {
 	var out []string
 	for line := range strings.SplitSeq(label, "\n") {
-		out = append(out, finding.Truncate(finding.Printable(line), maxLabelLength))
+		out = append(out, finding.Truncate(finding.EscapeNonPrintable(line), maxLabelLength))
 	}
 	return out
 }

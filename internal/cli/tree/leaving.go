@@ -30,7 +30,7 @@ func (l LeavingMember) String() string {
 
 // ShowLeavingMembers prints the members that leave a load balancer.
 func ShowLeavingMembers(w io.Writer, leaving []LeavingMember) {
-	output.ShowFirst(leaving, output.MaxShownMembers, func(l LeavingMember) { fmt.Fprintf(w, "# %s\n", finding.Printable(l.String())) }, output.ShowMore(w, "# … and %d more members that are moving"))
+	output.ShowFirst(leaving, output.MaxShownMembers, func(l LeavingMember) { fmt.Fprintf(w, "# %s\n", finding.EscapeNonPrintable(l.String())) }, output.ShowMore(w, "# … and %d more members that are moving"))
 }
 
 // LeavingMembersOf returns the members of a stack that move to another stack, while this stack still serves them. It omits

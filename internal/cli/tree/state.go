@@ -304,7 +304,7 @@ func OriginText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return ""
 	}
-	return finding.Printable(o.String())
+	return finding.EscapeNonPrintable(o.String())
 }
 
 // certificates returns the certificates of a listener in AWS, the default certificate first, and the certificates that the
@@ -407,7 +407,7 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 				targetGroup.Note = cmp.Or(targetGroup.Note, "its Service has no endpoints")
 			}
 		} else if f := c.Facts.Fault(model.AskHealth{ARN: g.ARN}); f != nil {
-			targetGroup.Note = cmp.Or(targetGroup.Note, finding.Printable(f.Message))
+			targetGroup.Note = cmp.Or(targetGroup.Note, finding.EscapeNonPrintable(f.Message))
 		}
 		out = append(out, targetGroup)
 	}

@@ -339,7 +339,7 @@ func (t TextWriter) WriteTargetGroup(g TargetGroup) {
 		case stateSurplus:
 			text += ", no endpoint of its Service"
 		}
-		t.writeLine(x.Compared, 1, finding.Printable(text))
+		t.writeLine(x.Compared, 1, finding.EscapeNonPrintable(text))
 	}, t.writeMore(1, "that are not healthy"))
 }
 

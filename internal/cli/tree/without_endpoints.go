@@ -35,7 +35,7 @@ func noEndpointsReasons(store *cluster.Memory) map[string]string {
 		b := o.(*elbv2.TargetGroupBinding)
 		if arn := b.Spec.TargetGroupARN; arn != "" && bindings[arn] == 1 {
 			if reason := noEndpointsReason(store, b); reason != "" {
-				out[arn] = finding.Printable(reason)
+				out[arn] = finding.EscapeNonPrintable(reason)
 			}
 		}
 	}

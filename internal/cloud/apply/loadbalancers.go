@@ -166,18 +166,18 @@ func nameTakenError(what, format string, args ...any) error {
 	return sdk.NewError(failure.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
-// ownerError returns an error that names the owner of a resource. It is a failure.OtherOwner if the tags name another stack,
-// and a failure.NoStack if they name a cluster and no stack. In all other cases the error has neither type, because AWS may
-// not return all tags yet, and the stack itself may own the resource.
+// ownerError returns an error that names the owner of a resource. It is a failure.OtherOwnerError if the tags name another
+// stack, and a failure.NoStackError if they name a cluster and no stack. In all other cases the error has neither type,
+// because AWS may not return all tags yet, and the stack itself may own the resource.
 func ownerError(tags map[string]string, id model.StackID) error {
 	owner := describeOwner(tags)
 	for _, k := range model.Kinds {
 		if s := tags[naming.StackTag(k)]; tags[naming.ClusterTag] != "" && s != "" && !strings.EqualFold(s, naming.StackTagValue(id)) {
-			return failure.OtherOwner(owner)
+			return failure.OtherOwnerError(owner)
 		}
 	}
 	if tags[naming.ClusterTag] != "" && !slices.ContainsFunc(model.Kinds, func(k model.Kind) bool { return tags[naming.StackTag(k)] != "" }) {
-		return failure.NoStack(owner)
+		return failure.NoStackError(owner)
 	}
 	return errors.New(owner)
 }

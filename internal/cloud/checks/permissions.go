@@ -82,7 +82,7 @@ func permissionOf(err error) (Permission, error) {
 	switch {
 	case err == nil:
 		return PermissionGranted, nil
-	case sdk.Code(err) == "", failure.HasNoAnswer(err), sdk.ClassOf(err) == failure.Throttled:
+	case sdk.Code(err) == "", failure.IsUnanswered(err), sdk.ClassOf(err) == failure.Throttled:
 		return PermissionUnknown, err // AWS may not have checked the permission
 	case sdk.ClassOf(err) == failure.Denied:
 		return PermissionRefused, err

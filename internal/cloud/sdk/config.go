@@ -77,9 +77,9 @@ type Config struct {
 
 	// Clock is the clock; nil means clock.RealClock.
 	Clock clock.PassiveClock
-	// Fence is called before every attempt of a mutating call, and again when the request of the attempt is about to be
+	// Fence is checked before every attempt of a mutating call, and again when the request of the attempt is about to be
 	// sent. If it returns an error, the request is not sent. Nil disables fencing.
-	Fence interface{ Fence() error }
+	Fence interface{ CheckFence() error }
 	// CallRecorder records the calls. It may be nil.
 	CallRecorder CallRecorder
 }

@@ -54,7 +54,7 @@ func CallOf(err error) string {
 // IsUnanswered reports whether AWS did not answer a call: AWS cannot be reached, did not answer within the deadline, or
 // reported an internal failure. It is false for a throttled or postponed call.
 func IsUnanswered(err error) bool {
-	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
+	return failure.IsUnanswered(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 
 // rootCause returns the innermost wrapped error.

@@ -103,7 +103,7 @@ func (c Config) checkFence(operation string) error {
 	if c.Fence == nil || !isMutating(operation) {
 		return nil
 	}
-	if err := c.Fence.Fence(); err != nil {
+	if err := c.Fence.CheckFence(); err != nil {
 		return fmt.Errorf("%s: %w: %w", operation, errFenced, err)
 	}
 	return nil

@@ -33,10 +33,10 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	}
 	parsed, err := parseImport(in.Certificate, in.PrivateKey, in.CertificateChain)
 	if err != nil {
-		return nil, validationError(store.Unproven, "The certificate cannot be imported: %v", err)
+		return nil, validationError(store.UnprovenSource, "The certificate cannot be imported: %v", err)
 	}
 	if c.Now.Before(parsed.NotBefore) || c.Now.After(parsed.NotAfter) {
-		return nil, validationError(store.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
+		return nil, validationError(store.UnprovenSource, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
 	}
 	if in.CertificateArn != nil {
 		have, err := findCertificate(p, in.CertificateArn)
@@ -73,7 +73,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
 	if len(p.ACM.Imports) >= s.store.Quota(quotaImports, 5000) {
-		return store.Errorf(store.Document("acm-import-troubleshooting"), "LimitExceededException",
+		return store.Errorf(store.DocumentSource("acm-import-troubleshooting"), "LimitExceededException",
 			"You have reached the maximum number of certificates. Delete certificates that are not in use, or contact AWS Support to request an increase.")
 	}
 	p.ACM.Imports = append(p.ACM.Imports, now)
@@ -89,30 +89,30 @@ func checkImport(in *acm.ImportCertificateInput) error {
 		limit int
 	}{{"certificate", in.Certificate, maxCertificateBytes}, {"privateKey", in.PrivateKey, maxKeyBytes}, {"certificateChain", in.CertificateChain, maxChainBytes}} {
 		if len(x.blob) > x.limit {
-			return validationError(store.Unproven, "1 validation error detected: Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", x.name, x.limit)
+			return validationError(store.UnprovenSource, "1 validation error detected: Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", x.name, x.limit)
 		}
 	}
 	body, other := parseCertificates(in.Certificate)
 	switch {
 	case len(body) == 0 || other:
-		return validationError(store.Unproven, "The certificate field contains no certificate in PEM format")
+		return validationError(store.UnprovenSource, "The certificate field contains no certificate in PEM format")
 	case len(body) > 1:
-		return validationError(store.Quoted("aws/aws-cli#6569"), "The certificate field contains more than one certificate. You can specify only one certificate in this field.")
+		return validationError(store.ReportSource("aws/aws-cli#6569"), "The certificate field contains more than one certificate. You can specify only one certificate in this field.")
 	}
 	chain, other := parseCertificates(in.CertificateChain)
 	switch {
 	case other:
-		return validationError(store.Unproven, "The certificate chain is not in PEM format")
+		return validationError(store.UnprovenSource, "The certificate chain is not in PEM format")
 	case len(chain) == 0 && !bytes.Equal(body[0].RawIssuer, body[0].RawSubject):
-		return validationError(store.Unproven, "Provided certificate is not a valid self signed. Please provide either a valid self-signed certificate or certificate chain.")
+		return validationError(store.UnprovenSource, "Provided certificate is not a valid self signed. Please provide either a valid self-signed certificate or certificate chain.")
 	}
 	for last := body[0]; len(chain) > 0; last, chain = chain[0], chain[1:] {
 		if last.CheckSignatureFrom(chain[0]) != nil {
-			return validationError(store.Quoted("go-acme/lego#1506"), "Could not validate the certificate with the certificate chain.")
+			return validationError(store.ReportSource("go-acme/lego#1506"), "Could not validate the certificate with the certificate chain.")
 		}
 	}
 	if body[0].Issuer.String() == "" {
-		return validationError(store.Unproven, "The Issuer field of the certificate must not be empty")
+		return validationError(store.UnprovenSource, "The Issuer field of the certificate must not be empty")
 	}
 	return nil
 }
@@ -136,16 +136,16 @@ func parseCertificates(text []byte) (out []*x509.Certificate, other bool) {
 // checkReimport returns an error if AWS does not let certificate next replace certificate have.
 func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput) error {
 	if have.Type != types.CertificateTypeImported {
-		return validationError(store.Unproven, "The certificate %s was not imported", have.ARN)
+		return validationError(store.UnprovenSource, "The certificate %s was not imported", have.ARN)
 	}
 	if len(in.Tags) > 0 {
-		return validationError(store.Quoted("hashicorp/terraform-provider-aws#15055"), "Tagging is not permitted on re-import.")
+		return validationError(store.ReportSource("hashicorp/terraform-provider-aws#15055"), "Tagging is not permitted on re-import.")
 	}
 	if have.Algorithm != next.Algorithm {
-		return validationError(store.Unproven, "The key type and size cannot be changed: the certificate has %s", have.Algorithm)
+		return validationError(store.UnprovenSource, "The key type and size cannot be changed: the certificate has %s", have.Algorithm)
 	}
 	if len(have.Names) > 0 && len(next.Names) == 0 {
-		return validationError(store.Unproven, "You cannot remove all of the domain names from a certificate")
+		return validationError(store.UnprovenSource, "You cannot remove all of the domain names from a certificate")
 	}
 	previous, _ := parseCertificates([]byte(have.CertificatePEM))
 	replacement, _ := parseCertificates([]byte(next.CertificatePEM))
@@ -158,7 +158,7 @@ func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput
 		usageRemoved = usageRemoved || !slices.ContainsFunc(usages, u.Equal) && !u.Equal(clientAuthUsage)
 	}
 	if usageRemoved {
-		return validationError(store.Unproven, "You cannot remove existing values of Key Usage or Extended Key Usage extensions")
+		return validationError(store.UnprovenSource, "You cannot remove existing values of Key Usage or Extended Key Usage extensions")
 	}
 	return nil
 }

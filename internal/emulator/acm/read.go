@@ -20,14 +20,14 @@ const maxNamesInSummary = 100
 func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
 	p := c.Partition
 	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
-		return nil, store.Errorf(store.Unproven, "InvalidArgsException", "SortBy and SortOrder must be given together")
+		return nil, store.Errorf(store.UnprovenSource, "InvalidArgsException", "SortBy and SortOrder must be given together")
 	}
 	kinds := []types.KeyAlgorithm{types.KeyAlgorithmRsa1024, types.KeyAlgorithmRsa2048}
 	if in.Includes != nil && len(in.Includes.KeyTypes) > 0 {
 		kinds = in.Includes.KeyTypes
 		for _, k := range kinds {
 			if !slices.Contains(k.Values(), k) {
-				return nil, validationError(store.Unproven, "1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
+				return nil, validationError(store.UnprovenSource, "1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func describeCertificate(p *store.Partition, cert *store.Certificate, now time.T
 		KeyAlgorithm: types.KeyAlgorithm(strings.Replace(string(cert.Algorithm), "_", "-", 1)),
 		Options:      cert.Options,
 		CreatedAt:    optionalTime(cert.Created), ImportedAt: optionalTime(cert.Imported),
-		CertificateAuthorityArn: store.OptionalText(cert.Authority),
+		CertificateAuthorityArn: store.StringOrNil(cert.Authority),
 	}
 	if cert.Type != types.CertificateTypeImported {
 		d.RenewalEligibility = types.RenewalEligibilityIneligible
@@ -110,7 +110,7 @@ func describeCertificate(p *store.Partition, cert *store.Certificate, now time.T
 		}
 	}
 	if status != types.CertificateStatusPendingValidation && status != types.CertificateStatusValidationTimedOut {
-		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = store.OptionalText(cert.Issuer), store.OptionalText(cert.Subject), store.OptionalText(cert.Serial), store.OptionalText(cert.Signature)
+		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = store.StringOrNil(cert.Issuer), store.StringOrNil(cert.Subject), store.StringOrNil(cert.Serial), store.StringOrNil(cert.Signature)
 		d.NotBefore, d.NotAfter, d.IssuedAt = optionalTime(cert.NotBefore), optionalTime(cert.NotAfter), optionalTime(cert.Issued)
 	}
 	recordAt := cert.Created.Add(p.Store().Config.ACM.RecordDelay)
@@ -152,12 +152,12 @@ func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*a
 	switch status := p.CertificateStatus(cert, c.Now); status {
 	case types.CertificateStatusIssued, types.CertificateStatusExpired:
 	default:
-		return nil, store.Errorf(store.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
+		return nil, store.Errorf(store.UnprovenSource, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
 	}
 	if err := GenerateContent(cert); err != nil {
-		return nil, store.Errorf(store.Own, "InternalFailure", "internal error of the emulator: %v", err)
+		return nil, store.Errorf(store.EmulatorSource, "InternalFailure", "internal error of the emulator: %v", err)
 	}
-	return &acm.GetCertificateOutput{Certificate: new(cert.CertificatePEM), CertificateChain: store.OptionalText(cert.ChainPEM)}, nil
+	return &acm.GetCertificateOutput{Certificate: new(cert.CertificatePEM), CertificateChain: store.StringOrNil(cert.ChainPEM)}, nil
 }
 
 // ListTagsForCertificate lists the tags of a certificate.

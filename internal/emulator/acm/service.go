@@ -29,16 +29,16 @@ func New(w *store.Store) *Service { return &Service{store: w} }
 func (s *Service) Operations() []wire.Operation {
 	h := wire.HandledMembers
 	return []wire.Operation{
-		wire.Op("ListCertificates", s.ListCertificates, h("CertificateStatuses", "Includes.KeyTypes", "MaxItems", "NextToken", "SortBy", "SortOrder")),
-		wire.Op("DescribeCertificate", s.DescribeCertificate, h("CertificateArn")),
-		wire.Op("GetCertificate", s.GetCertificate, h("CertificateArn")),
-		wire.Op("ImportCertificate", s.ImportCertificate, h("Certificate", "PrivateKey", "CertificateArn", "CertificateChain", "Tags")),
-		wire.Op("RequestCertificate", s.RequestCertificate, h("DomainName", "CertificateAuthorityArn", "DomainValidationOptions",
+		wire.NewOperation("ListCertificates", s.ListCertificates, h("CertificateStatuses", "Includes.KeyTypes", "MaxItems", "NextToken", "SortBy", "SortOrder")),
+		wire.NewOperation("DescribeCertificate", s.DescribeCertificate, h("CertificateArn")),
+		wire.NewOperation("GetCertificate", s.GetCertificate, h("CertificateArn")),
+		wire.NewOperation("ImportCertificate", s.ImportCertificate, h("Certificate", "PrivateKey", "CertificateArn", "CertificateChain", "Tags")),
+		wire.NewOperation("RequestCertificate", s.RequestCertificate, h("DomainName", "CertificateAuthorityArn", "DomainValidationOptions",
 			"IdempotencyToken", "KeyAlgorithm", "Options", "SubjectAlternativeNames", "Tags", "ValidationMethod")),
-		wire.Op("DeleteCertificate", s.DeleteCertificate, h("CertificateArn")),
-		wire.Op("ListTagsForCertificate", s.ListTagsForCertificate, h("CertificateArn")),
-		wire.Op("AddTagsToCertificate", s.AddTagsToCertificate, h("CertificateArn", "Tags")),
-		wire.Op("RemoveTagsFromCertificate", s.RemoveTagsFromCertificate, h("CertificateArn", "Tags")),
+		wire.NewOperation("DeleteCertificate", s.DeleteCertificate, h("CertificateArn")),
+		wire.NewOperation("ListTagsForCertificate", s.ListTagsForCertificate, h("CertificateArn")),
+		wire.NewOperation("AddTagsToCertificate", s.AddTagsToCertificate, h("CertificateArn", "Tags")),
+		wire.NewOperation("RemoveTagsFromCertificate", s.RemoveTagsFromCertificate, h("CertificateArn", "Tags")),
 	}
 }
 
@@ -60,14 +60,14 @@ var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certi
 // findCertificate returns the certificate with an ARN, or AWS's error if the ARN is invalid or no certificate has it.
 func findCertificate(p *store.Partition, arn *string) (*store.Certificate, error) {
 	if arn == nil {
-		return nil, validationError(store.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
+		return nil, validationError(store.UnprovenSource, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
 	}
 	if !arnPattern.MatchString(*arn) {
-		return nil, store.Errorf(store.Unproven, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
 	}
 	c := p.ACM.Certificates[*arn]
 	if c == nil {
-		return nil, store.Errorf(store.Unproven, "ResourceNotFoundException", "Could not find certificate %s.", *arn)
+		return nil, store.Errorf(store.UnprovenSource, "ResourceNotFoundException", "Could not find certificate %s.", *arn)
 	}
 	return c, nil
 }
@@ -87,12 +87,12 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 		key, value := store.Value(t.Key), store.Value(t.Value)
 		if key == "" || utf8.RuneCountInString(key) > 128 || utf8.RuneCountInString(value) > 256 || !tagPattern.MatchString(key) || !tagPattern.MatchString(value) ||
 			strings.HasPrefix(strings.ToLower(key), "aws:") {
-			return nil, store.Errorf(store.Unproven, "InvalidTagException", "The tag '%s' is not valid", key)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidTagException", "The tag '%s' is not valid", key)
 		}
 		out[key] = value
 	}
 	if len(out) > maxTagsPerCertificate {
-		return nil, store.Errorf(store.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", maxTagsPerCertificate)
+		return nil, store.Errorf(store.UnprovenSource, "TooManyTagsException", "A certificate cannot have more than %d tags", maxTagsPerCertificate)
 	}
 	return out, nil
 }
@@ -112,14 +112,14 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 // valid if that certificate is deleted.
 func (s *Service) nextPage(all []*store.Certificate, order func(a, b *store.Certificate) int, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
-		return nil, nil, validationError(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
+		return nil, nil, validationError(store.UnprovenSource, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
 	}
 	if token != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*token)
 		created, arn, _ := strings.Cut(string(raw), " ")
 		nanoseconds, parseErr := strconv.ParseInt(created, 10, 64)
 		if err != nil || parseErr != nil || !arnPattern.MatchString(arn) {
-			return nil, nil, store.Errorf(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
+			return nil, nil, store.Errorf(store.UnprovenSource, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
 		last := &store.Certificate{ARN: arn, Created: time.Unix(0, nanoseconds)}
 		i := slices.IndexFunc(all, func(c *store.Certificate) bool { return order(c, last) > 0 })

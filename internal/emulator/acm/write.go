@@ -29,7 +29,7 @@ var (
 // checkQuota returns an error if the account has reached its quota of certificates.
 func (s *Service) checkQuota(p *store.Partition) error {
 	if quota := s.store.Quota(quotaCertificates, 2500); len(p.ACM.Certificates) >= quota {
-		return store.Errorf(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", quota)
+		return store.Errorf(store.UnprovenSource, "LimitExceededException", "The maximum number of certificates '%d' has been reached", quota)
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 		return nil, err
 	}
 	if in.IdempotencyToken != nil && !tokenPattern.MatchString(*in.IdempotencyToken) {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "The idempotency token is not valid")
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterException", "The idempotency token is not valid")
 	}
 	cert := &store.Certificate{
 		Domain: names[0], Names: names, Type: types.CertificateTypeAmazonIssued, Status: types.CertificateStatusPendingValidation,
@@ -54,13 +54,13 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 		cert.Algorithm = types.KeyAlgorithmRsa2048
 	}
 	if !slices.Contains(cert.Algorithm.Values(), cert.Algorithm) {
-		return nil, validationError(store.Unproven, "The key algorithm '%s' is not valid", cert.Algorithm)
+		return nil, validationError(store.UnprovenSource, "The key algorithm '%s' is not valid", cert.Algorithm)
 	}
 	if cert.Validation == "" {
 		cert.Validation = types.ValidationMethodEmail
 	}
 	if !slices.Contains(cert.Validation.Values(), cert.Validation) {
-		return nil, validationError(store.Unproven, "The validation method '%s' is not valid", cert.Validation)
+		return nil, validationError(store.UnprovenSource, "The validation method '%s' is not valid", cert.Validation)
 	}
 	if cert.Tags, err = mergeTags(nil, in.Tags); err != nil {
 		return nil, err
@@ -88,17 +88,17 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 	var names []string
 	for _, n := range append([]string{store.Value(in.DomainName)}, in.SubjectAlternativeNames...) {
 		if len(n) > 253 || !domainPattern.MatchString(n) {
-			return nil, validationError(store.Unproven, "The domain name '%s' is not valid", n)
+			return nil, validationError(store.UnprovenSource, "The domain name '%s' is not valid", n)
 		}
 		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
 	if len(names[0]) > maxFirstNameLength {
-		return nil, store.Errorf(store.Quoted("convox/rack#2818"), "InvalidDomainValidationOptionsException", "The first domain name can be no longer than %d characters.", maxFirstNameLength)
+		return nil, store.Errorf(store.ReportSource("convox/rack#2818"), "InvalidDomainValidationOptionsException", "The first domain name can be no longer than %d characters.", maxFirstNameLength)
 	}
 	if quota := s.store.Quota(quotaDomainNames, 10); len(names) > quota {
-		return nil, store.Errorf(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", quota)
+		return nil, store.Errorf(store.UnprovenSource, "LimitExceededException", "A certificate cannot have more than %d domain names", quota)
 	}
 	return names, nil
 }
@@ -134,7 +134,7 @@ func domainValidations(account string, in *acm.RequestCertificateInput, cert *st
 		i := slices.IndexFunc(out, func(v types.DomainValidation) bool { return *v.DomainName == store.Value(o.DomainName) })
 		super := store.Value(o.ValidationDomain)
 		if i < 0 || !strings.HasSuffix("."+strings.TrimPrefix(store.Value(o.DomainName), "*."), "."+super) {
-			return nil, store.Errorf(store.Unproven, "InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, store.Value(o.DomainName))
+			return nil, store.Errorf(store.UnprovenSource, "InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, store.Value(o.DomainName))
 		}
 		out[i].ValidationDomain = new(super)
 	}
@@ -158,7 +158,7 @@ func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInpu
 		return nil, err
 	}
 	if len(p.LoadBalancersUsingCertificate(cert.ARN)) > 0 {
-		return nil, store.Errorf(store.Unproven, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
+		return nil, store.Errorf(store.UnprovenSource, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
 	}
 	delete(p.ACM.Certificates, cert.ARN)
 	return &acm.DeleteCertificateOutput{}, nil

@@ -38,7 +38,7 @@ func Decide(c *store.Call, in any) Decision {
 	}
 	var v Decision
 	for i, r := range RequiredPermissions(c, in) {
-		d := iam.Decide(c.Caller.Policies, r)
+		d := iam.Evaluate(c.Caller.Policies, r)
 		if !d.IsAllowed {
 			return Decision{Denial: DeniedError(c, r, d.IsExplicitDeny, i > 0), IsResourceMissing: isMissing(c.Partition, r.Resource)}
 		}
@@ -113,7 +113,7 @@ func AccessDeniedError(service, user, action, resource, because string) *store.E
 	case "elasticloadbalancing", "sts", "iam", "route53":
 		code, status = "AccessDenied", 403
 	}
-	return store.Errorf(store.Document("IAM User Guide, Troubleshoot access denied error messages"), code,
+	return store.Errorf(store.DocumentSource("IAM User Guide, Troubleshoot access denied error messages"), code,
 		"%sUser: %s is not authorized to perform: %s%s because %s", before, user, action, resource, because).WithStatus(status)
 }
 

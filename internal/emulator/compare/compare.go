@@ -190,7 +190,7 @@ func (p *player) replayCall(ctx context.Context, index int, c recording.Call) er
 	if _, err := text.ReadFrom(res.Body); err != nil {
 		return err
 	}
-	answer, err := recording.ParseAnswer(text.Bytes())
+	answer, err := recording.ParseResponseBody(text.Bytes())
 	if err != nil {
 		return fmt.Errorf("read the emulator's answer: %w", err)
 	}

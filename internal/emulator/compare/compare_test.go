@@ -48,7 +48,7 @@ func recordRun(t *testing.T) *recording.Recording {
 			return
 		}
 		c.Caller, c.StartMillis, c.Status = "controller", int64(len(r.Calls)), x.Answer.Status
-		if c.Answer, err = recording.ParseAnswer(x.Answer.Body); err != nil {
+		if c.Answer, err = recording.ParseResponseBody(x.Answer.Body); err != nil {
 			t.Error(err)
 		}
 		r.Calls = append(r.Calls, c)

@@ -15,10 +15,10 @@ import (
 func (s *networks) AllocateAddress(c *store.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	p := c.Partition
 	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
 	}
 	if len(p.Addresses) >= s.store.Quota("elastic-ips", 100) {
-		return nil, store.Errorf(store.Unproven, "AddressLimitExceeded", "The maximum number of addresses has been reached.")
+		return nil, store.Errorf(store.UnprovenSource, "AddressLimitExceeded", "The maximum number of addresses has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeElasticIp)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *networks) ReleaseAddress(c *store.Call, in *ec2.ReleaseAddressInput) (*
 		return nil, err
 	}
 	if a.AssociationID != "" {
-		return nil, store.Errorf(store.Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a.PublicIP)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidIPAddress.InUse", "Address %s is in use.", a.PublicIP)
 	}
 	delete(c.Partition.Addresses, a.AllocationID)
 	delete(c.Partition.Tags, a.AllocationID)
@@ -74,7 +74,7 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 	}
 	for _, ip := range in.PublicIps {
 		if !slices.ContainsFunc(ids, func(id string) bool { return p.Addresses[id].PublicIP.String() == ip }) {
-			return nil, store.Errorf(store.Unproven, "InvalidAddress.NotFound", "Address '%s' not found.", ip)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidAddress.NotFound", "Address '%s' not found.", ip)
 		}
 	}
 	if len(in.PublicIps) > 0 {
@@ -96,7 +96,7 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 		a := p.Addresses[id]
 		item := types.Address{
 			AllocationId: aws.String(a.AllocationID), PublicIp: aws.String(a.PublicIP.String()), Domain: types.DomainTypeVpc,
-			AssociationId: store.OptionalText(a.AssociationID), NetworkInterfaceId: store.OptionalText(a.InterfaceID), PrivateIpAddress: store.OptionalText(privateAddressText(a)),
+			AssociationId: store.StringOrNil(a.AssociationID), NetworkInterfaceId: store.StringOrNil(a.InterfaceID), PrivateIpAddress: store.StringOrNil(privateAddressText(a)),
 			NetworkBorderGroup: aws.String(c.Region), PublicIpv4Pool: aws.String("amazon"), Tags: s.tagList(p, id),
 		}
 		if eni := p.NetworkInterfaces[a.InterfaceID]; eni != nil {

@@ -74,7 +74,7 @@ func addPrivateAddresses(p *store.Partition, sub *store.Subnet, eni *store.Netwo
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || !a.Is4() {
-			return store.Errorf(store.Unproven, "InvalidParameterValue", "invalid value for parameter address: %s", text)
+			return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "invalid value for parameter address: %s", text)
 		}
 		if err := p.CheckFreeIPv4(sub, a); err != nil {
 			return err
@@ -89,7 +89,7 @@ func addFreeAddresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkI
 	if n == 0 {
 		return nil
 	}
-	addrs, err := p.FreeIPv4Addresses(sub, n)
+	addrs, err := p.FindFreeIPv4Addresses(sub, n)
 	if err != nil {
 		return err
 	}
@@ -103,14 +103,14 @@ func addIPv6Addresses(p *store.Partition, sub *store.Subnet, eni *store.NetworkI
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-			return store.Errorf(store.Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", text)
+			return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", text)
 		}
 		eni.IPv6 = append(eni.IPv6, a)
 	}
 	if n == 0 {
 		return nil
 	}
-	addrs, err := p.FreeIPv6Addresses(sub, n)
+	addrs, err := p.FindFreeIPv6Addresses(sub, n)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 	for _, text := range texts {
 		block, err := netip.ParsePrefix(text)
 		if err != nil {
-			return store.Errorf(store.Unproven, "InvalidParameterValue", "invalid value for parameter prefix: %s", text)
+			return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "invalid value for parameter prefix: %s", text)
 		}
 		block = block.Masked()
 		switch {
@@ -136,11 +136,11 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 			eni.IPv4Prefixes = append(eni.IPv4Prefixes, block)
 		case block.Addr().Is6() && block.Bits() == 80 && len(sub.IPv6) > 0 && sub.IPv6[0].Block.Contains(block.Addr()):
 			if isIPv6InUse(p, sub.ID, block) {
-				return store.Errorf(store.Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", block)
+				return store.Errorf(store.UnprovenSource, "InvalidIPAddress.InUse", "Address %s is in use.", block)
 			}
 			eni.IPv6Prefixes = append(eni.IPv6Prefixes, block)
 		default:
-			return store.Errorf(store.Unproven, "InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
+			return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
 		}
 	}
 	return nil
@@ -245,7 +245,7 @@ func freePrefix(p *store.Partition, sub *store.Subnet) (netip.Prefix, *store.Err
 			return block, nil
 		}
 	}
-	return netip.Prefix{}, store.Errorf(store.Unproven, "InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
+	return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
 }
 
 // UnassignPrivateIpAddresses removes secondary addresses and prefixes from an ENI. After an error nothing is removed.
@@ -260,12 +260,12 @@ func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPr
 	for _, text := range in.PrivateIpAddresses {
 		i := slices.IndexFunc(eni.Private, func(a store.PrivateAddress) bool { return a.Addr.String() == text })
 		if i < 0 || eni.Private[i].Primary {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Some of the specified addresses are not assigned to interface %s", eni.ID)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Some of the specified addresses are not assigned to interface %s", eni.ID)
 		}
 	}
 	for _, text := range in.Ipv4Prefixes {
 		if !slices.ContainsFunc(eni.IPv4Prefixes, func(b netip.Prefix) bool { return b.String() == text }) {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
 		}
 	}
 	eni.Private = withoutMatching(eni.Private, func(a store.PrivateAddress) bool { return slices.Contains(in.PrivateIpAddresses, a.Addr.String()) })

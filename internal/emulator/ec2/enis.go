@@ -54,8 +54,8 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: new(s.describeENI(p, eni)), ClientToken: in.ClientToken}, nil
 }
 
-// resolveSecurityGroups checks the security groups for an ENI in a VPC, and returns their IDs. If ids is empty, it returns the
-// default security group of the VPC.
+// resolveSecurityGroups checks the security groups for an ENI in a VPC, and returns their IDs. If ids is empty, it returns
+// the default security group of the VPC.
 func (s *instances) resolveSecurityGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {
@@ -64,7 +64,7 @@ func (s *instances) resolveSecurityGroups(p *store.Partition, vpcID string, ids 
 		return nil, nil
 	}
 	if len(ids) > s.store.Quota("security-groups-per-interface", 5) {
-		return nil, store.Errorf(store.Unproven, "SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
+		return nil, store.Errorf(store.UnprovenSource, "SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
 	}
 	var out []string
 	for _, id := range ids {
@@ -73,10 +73,10 @@ func (s *instances) resolveSecurityGroups(p *store.Partition, vpcID string, ids 
 			return nil, err
 		}
 		if g.VPCID != vpcID {
-			return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+			return nil, store.Errorf(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
 		}
 		if slices.Contains(out, id) {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The same security group must not appear multiple times: %s", id)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The same security group must not appear multiple times: %s", id)
 		}
 		out = append(out, id)
 	}
@@ -93,7 +93,7 @@ func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkI
 		return nil, managedByServiceError(eni)
 	}
 	if eni.Attachment != nil {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
 	}
 	for _, a := range c.Partition.Addresses {
 		if a.InterfaceID == eni.ID {
@@ -105,7 +105,7 @@ func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkI
 }
 
 func managedByServiceError(eni *store.NetworkInterface) *store.Error {
-	return store.Errorf(store.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
+	return store.Errorf(store.UnprovenSource, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
 }
 
 // AttachNetworkInterface attaches an ENI to an instance in the same Availability Zone.
@@ -120,17 +120,17 @@ func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkI
 		return nil, err
 	}
 	if eni.Attachment != nil {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Interface: [%s] in use.", eni.ID)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Interface: [%s] in use.", eni.ID)
 	}
 	if eni.Zone != i.Zone {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone")
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone")
 	}
 	if in.DeviceIndex == nil {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter deviceIndex")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter deviceIndex")
 	}
 	for _, id := range i.Interfaces {
 		if other := p.NetworkInterfaces[id]; other != nil && other.Attachment.DeviceIndex == *in.DeviceIndex {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
 		}
 	}
 	s.attachENI(c, eni, i, *in.DeviceIndex, false)
@@ -161,12 +161,12 @@ func (s *instances) DetachNetworkInterface(c *store.Call, in *ec2.DetachNetworkI
 			return nil, managedByServiceError(eni)
 		}
 		if eni.Attachment.DeviceIndex == 0 {
-			return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
+			return nil, store.Errorf(store.UnprovenSource, "OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
 		}
 		detachENI(c.Partition, eni)
 		return &ec2.DetachNetworkInterfaceOutput{}, nil
 	}
-	return nil, store.Errorf(store.Unproven, "InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
+	return nil, store.Errorf(store.UnprovenSource, "InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
 }
 
 func detachENI(p *store.Partition, eni *store.NetworkInterface) {

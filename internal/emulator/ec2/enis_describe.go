@@ -95,7 +95,7 @@ func (s *instances) describeENI(p *store.Partition, e *store.NetworkInterface) t
 		AvailabilityZone: aws.String(e.Zone), Description: aws.String(e.Description),
 		InterfaceType: types.NetworkInterfaceType(e.Type), MacAddress: aws.String(e.MAC),
 		Status: eniStatus(e), Groups: s.securityGroupIdentifiers(p, e.Groups),
-		OwnerId: aws.String(e.Owner), RequesterId: store.OptionalText(e.RequesterID), RequesterManaged: aws.Bool(e.RequesterManaged),
+		OwnerId: aws.String(e.Owner), RequesterId: store.StringOrNil(e.RequesterID), RequesterManaged: aws.Bool(e.RequesterManaged),
 		SourceDestCheck: aws.Bool(e.SourceDestCheck), TagSet: s.tagList(p, e.ID),
 	}
 	if z := p.ZoneByName(e.Zone); z != nil {
@@ -103,7 +103,7 @@ func (s *instances) describeENI(p *store.Partition, e *store.NetworkInterface) t
 	}
 	if a := e.Attachment; a != nil {
 		out.Attachment = &types.NetworkInterfaceAttachment{
-			AttachmentId: aws.String(a.ID), InstanceId: store.OptionalText(a.InstanceID), InstanceOwnerId: aws.String(a.InstanceOwner),
+			AttachmentId: aws.String(a.ID), InstanceId: store.StringOrNil(a.InstanceID), InstanceOwnerId: aws.String(a.InstanceOwner),
 			DeviceIndex: aws.Int32(a.DeviceIndex), Status: types.AttachmentStatusAttached,
 			AttachTime: aws.Time(a.AttachTime), DeleteOnTermination: aws.Bool(a.DeleteOnEnd),
 		}

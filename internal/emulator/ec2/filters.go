@@ -26,15 +26,15 @@ func filterItems[T any](items []T, asked []types.Filter, known filters[T], tags 
 		name := aws.ToString(f.Name)
 		isTag := tags != nil && (strings.HasPrefix(name, "tag:") || name == "tag-key" || name == "tag-value")
 		if _, ok := known[name]; !ok && !isTag {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The filter '%s' is invalid", name)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The filter '%s' is invalid", name)
 		}
 		if len(f.Values) == 0 {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The filter '%s' must have at least one value", name)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The filter '%s' must have at least one value", name)
 		}
 		values += len(f.Values)
 	}
 	if values > maxFilterValues {
-		return nil, store.Errorf(store.Unproven, "FilterLimitExceeded", "The maximum length for a filter value list is %d", maxFilterValues)
+		return nil, store.Errorf(store.UnprovenSource, "FilterLimitExceeded", "The maximum length for a filter value list is %d", maxFilterValues)
 	}
 	var out []T
 	for _, item := range items {

@@ -23,7 +23,7 @@ var machineImage = types.Image{
 func (s *instances) DescribeImages(_ *store.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
 		if id != *machineImage.ImageId {
-			return nil, store.Errorf(store.Unproven, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 		}
 	}
 	images, err := filterItems([]types.Image{machineImage}, in.Filters, filters[types.Image]{

@@ -85,13 +85,13 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 func launchCount(in *ec2.RunInstancesInput) (low, high int, err *store.Error) {
 	low, high = int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
 	if aws.ToString(in.ImageId) == "" {
-		return 0, 0, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ImageId")
+		return 0, 0, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter ImageId")
 	}
 	if low < 1 || high < low || high > 1000 {
-		return 0, 0, store.Errorf(store.Unproven, "InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
+		return 0, 0, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
 	}
 	if high > 1 && (in.PrivateIpAddress != nil || len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].PrivateIpAddress != nil) {
-		return 0, 0, store.Errorf(store.Unproven, "InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
+		return 0, 0, store.Errorf(store.UnprovenSource, "InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
 	}
 	return low, high, nil
 }
@@ -104,14 +104,14 @@ func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*st
 	}
 	switch {
 	case len(in.NetworkInterfaces) > 1:
-		return nil, want, store.Errorf(store.Own, "UnsupportedParameter", "more than one network interface at launch is not supported by this emulator")
+		return nil, want, store.Errorf(store.EmulatorSource, "UnsupportedParameter", "more than one network interface at launch is not supported by this emulator")
 	case len(in.NetworkInterfaces) == 1:
 		spec := in.NetworkInterfaces[0]
 		if in.SubnetId != nil || len(in.SecurityGroupIds) > 0 {
-			return nil, want, store.Errorf(store.Unproven, "InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
+			return nil, want, store.Errorf(store.UnprovenSource, "InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
 		}
 		if aws.ToInt32(spec.DeviceIndex) != 0 {
-			return nil, want, store.Errorf(store.Unproven, "InvalidParameterValue", "The first network interface must have device index 0")
+			return nil, want, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The first network interface must have device index 0")
 		}
 		subnet = spec.SubnetId
 		want.securityGroups, want.primaryAddress = spec.Groups, spec.PrivateIpAddress
@@ -138,7 +138,7 @@ func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*st
 			return sub, want, nil
 		}
 	}
-	return nil, want, store.Errorf(store.Unproven, "MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
+	return nil, want, store.Errorf(store.UnprovenSource, "MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
 }
 
 func (s *instances) runInstancesOutput(c *store.Call, list []*store.Instance) *ec2.RunInstancesOutput {
@@ -206,7 +206,7 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 func (s *instances) startTransition(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter InstanceId")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter InstanceId")
 	}
 	if err := checkIDs(kindInstance, p.Instances, ids); err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (s *instances) startTransition(c *store.Call, ids []string, from, through, 
 	for _, id := range ids {
 		state := p.InstanceState(p.Instances[id])
 		if from != "" && state != from && state != through && state != to {
-			return nil, store.Errorf(store.Unproven, "IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, to)
+			return nil, store.Errorf(store.UnprovenSource, "IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, to)
 		}
 	}
 	var out []types.InstanceStateChange

@@ -84,7 +84,7 @@ func (s *instances) describeInstance(p *store.Partition, i *store.Instance) type
 	out := types.Instance{
 		InstanceId: aws.String(i.ID), ImageId: aws.String(i.ImageID), InstanceType: types.InstanceType(i.Type),
 		State: newInstanceState(p.InstanceState(i)), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(i.LaunchIndex),
-		KeyName: store.OptionalText(i.KeyName), ClientToken: store.OptionalText(i.ClientToken), Architecture: types.ArchitectureValuesX8664,
+		KeyName: store.StringOrNil(i.KeyName), ClientToken: store.StringOrNil(i.ClientToken), Architecture: types.ArchitectureValuesX8664,
 		Placement:       &types.Placement{AvailabilityZone: aws.String(i.Zone), Tenancy: types.TenancyDefault},
 		MetadataOptions: metadataOptions(i), Tags: s.tagList(p, i.ID),
 		Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
@@ -92,7 +92,7 @@ func (s *instances) describeInstance(p *store.Partition, i *store.Instance) type
 	if !i.TerminatedAt.IsZero() {
 		return out // a terminated instance has no ENIs
 	}
-	out.SubnetId, out.VpcId, out.PrivateDnsName = aws.String(i.SubnetID), aws.String(i.VPCID), store.OptionalText(i.PrivateDNS)
+	out.SubnetId, out.VpcId, out.PrivateDnsName = aws.String(i.SubnetID), aws.String(i.VPCID), store.StringOrNil(i.PrivateDNS)
 	out.SourceDestCheck = aws.Bool(true)
 	for n, id := range i.Interfaces {
 		e := p.NetworkInterfaces[id]
@@ -100,7 +100,7 @@ func (s *instances) describeInstance(p *store.Partition, i *store.Instance) type
 			continue
 		}
 		if n == 0 {
-			out.PrivateIpAddress = store.OptionalText(primaryAddress(e))
+			out.PrivateIpAddress = store.StringOrNil(primaryAddress(e))
 			out.SecurityGroups = s.securityGroupIdentifiers(p, e.Groups)
 			if len(e.IPv6) > 0 {
 				out.Ipv6Address = aws.String(e.IPv6[0].String())
@@ -123,7 +123,7 @@ func (s *instances) describeInstanceENI(p *store.Partition, e *store.NetworkInte
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		Description: aws.String(e.Description), InterfaceType: aws.String(e.Type), MacAddress: aws.String(e.MAC),
 		OwnerId: aws.String(e.Owner), Status: eniStatus(e), SourceDestCheck: aws.Bool(e.SourceDestCheck),
-		Groups: s.securityGroupIdentifiers(p, e.Groups), PrivateIpAddress: store.OptionalText(primaryAddress(e)),
+		Groups: s.securityGroupIdentifiers(p, e.Groups), PrivateIpAddress: store.StringOrNil(primaryAddress(e)),
 	}
 	if a := e.Attachment; a != nil {
 		out.Attachment = &types.InstanceNetworkInterfaceAttachment{

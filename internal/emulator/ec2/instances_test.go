@@ -397,7 +397,7 @@ func TestUsersCannotChangeENIsOfServices(t *testing.T) {
 		}
 	}
 	c.withPartition(func(p *store.Partition) {
-		if broken := p.Store().Check(); len(broken) != 0 {
+		if broken := p.Store().CheckInvariants(); len(broken) != 0 {
 			t.Error(broken)
 		}
 	})

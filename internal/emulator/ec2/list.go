@@ -46,15 +46,15 @@ var (
 
 func (k resourceKind) notFoundError(ids ...string) *store.Error {
 	if len(ids) == 1 {
-		return store.Errorf(store.Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), k.codeStem+".NotFound", "The %s '%s' does not exist", k.displayName, ids[0])
+		return store.Errorf(store.ReportSource("terraform-aws-modules/terraform-aws-ec2-instance#20"), k.codeStem+".NotFound", "The %s '%s' does not exist", k.displayName, ids[0])
 	}
-	return store.Errorf(store.Unproven, k.codeStem+".NotFound", "The %ss '%s' do not exist", k.displayName, strings.Join(ids, ", "))
+	return store.Errorf(store.UnprovenSource, k.codeStem+".NotFound", "The %ss '%s' do not exist", k.displayName, strings.Join(ids, ", "))
 }
 
 func (k resourceKind) checkID(id string) *store.Error {
 	digits, ok := strings.CutPrefix(id, k.prefix)
 	if !ok || !idDigitsPattern.MatchString(digits) {
-		return store.Errorf(store.Unproven, k.malformedStem+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
+		return store.Errorf(store.UnprovenSource, k.malformedStem+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (k resourceKind) checkID(id string) *store.Error {
 // no resource has it.
 func findResource[T any](k resourceKind, all map[string]*T, id *string) (*T, *store.Error) {
 	if aws.ToString(id) == "" {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.displayName, " ", ""))
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.displayName, " ", ""))
 	}
 	if err := k.checkID(*id); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func describe[T any](s *core, c *store.Call, k resourceKind, all map[string]*T, 
 	ids := store.SortedKeys(all)
 	if len(q.ids) > 0 {
 		if q.maxResults != nil {
-			return nil, nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
+			return nil, nil, store.Errorf(store.UnprovenSource, "InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
 		}
 		if err := checkIDs(k, all, q.ids); err != nil {
 			return nil, nil, err
@@ -141,14 +141,14 @@ func page(w *store.Store, k resourceKind, keys []string, asked *int32, token *st
 	limit := len(keys)
 	if asked != nil {
 		if int(*asked) < k.minResults || int(*asked) > k.maxResults {
-			return nil, nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.minResults, k.maxResults)
+			return nil, nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.minResults, k.maxResults)
 		}
 		limit = int(*asked)
 	}
 	if after := aws.ToString(token); after != "" {
 		last, err := base64.StdEncoding.DecodeString(after)
 		if err != nil {
-			return nil, nil, store.Errorf(store.Unproven, "InvalidNextToken", "The token '%s' is invalid", after)
+			return nil, nil, store.Errorf(store.UnprovenSource, "InvalidNextToken", "The token '%s' is invalid", after)
 		}
 		from, found := slices.BinarySearch(keys, string(last))
 		if found {

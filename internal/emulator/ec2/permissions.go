@@ -36,7 +36,7 @@ func formatNumber(n *int32) string {
 // peer.
 func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, list []types.IpPermission) ([]store.SecurityGroupRule, *store.Error) {
 	if len(list) == 0 {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter ipPermissions")
 	}
 	var rules []store.SecurityGroupRule
 	for _, perm := range list {
@@ -57,7 +57,7 @@ func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, 
 	seen := map[ruleKey]bool{}
 	for _, r := range rules {
 		if seen[ruleKeyOf(r)] {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The same permission must not appear multiple times")
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The same permission must not appear multiple times")
 		}
 		seen[ruleKeyOf(r)] = true
 	}
@@ -69,7 +69,7 @@ func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Erro
 	var r store.SecurityGroupRule
 	protocol := strings.ToLower(aws.ToString(perm.IpProtocol))
 	if protocol == "" {
-		return r, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ipProtocol")
+		return r, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter ipProtocol")
 	}
 	if name, ok := protocolNames[protocol]; ok {
 		protocol = name
@@ -78,14 +78,14 @@ func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Erro
 	switch protocol {
 	case "tcp", "udp":
 		if perm.FromPort == nil || perm.ToPort == nil {
-			return r, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
+			return r, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
 		}
 		from, to := *perm.FromPort, *perm.ToPort
 		if from == -1 && to == -1 { // all ports
 			from, to = 0, 65535
 		}
 		if from < 0 || to > 65535 || from > to {
-			return r, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid value '%d-%d' for portRange. Ports must be between 0 and 65535, the first not above the last.", from, to)
+			return r, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Invalid value '%d-%d' for portRange. Ports must be between 0 and 65535, the first not above the last.", from, to)
 		}
 		r.From, r.To = aws.Int32(from), aws.Int32(to)
 	case "icmp", "icmpv6":
@@ -99,7 +99,7 @@ func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Erro
 	case "-1":
 	default:
 		if n, err := strconv.Atoi(protocol); err != nil || n < 0 || n > 255 {
-			return r, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", protocol)
+			return r, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", protocol)
 		}
 	}
 	return r, nil
@@ -116,7 +116,7 @@ func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm t
 	add := func(p store.Peer, description *string) *store.Error {
 		text := aws.ToString(description)
 		if len(text) > 255 || !securityGroupTextPattern.MatchString(text) {
-			return store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
+			return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 		}
 		out = append(out, describedPeer{p, text})
 		return nil
@@ -158,7 +158,7 @@ func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm t
 		}
 	}
 	if len(out) == 0 {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain a peer: a CIDR block, a prefix list or a security group")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain a peer: a CIDR block, a prefix list or a security group")
 	}
 	return out, nil
 }
@@ -166,7 +166,7 @@ func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm t
 func readCIDR(text string, v4 bool) (netip.Prefix, *store.Error) {
 	block, err := netip.ParsePrefix(text)
 	if err != nil || block.Addr().Is4() != v4 {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", text)
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "CIDR block %s is malformed", text)
 	}
 	return block.Masked(), nil
 }
@@ -184,14 +184,14 @@ func (s *securityGroups) readSecurityGroupPeer(c *store.Call, g *store.SecurityG
 				return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 			}
 		}
-		return store.Peer{}, store.Errorf(store.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
+		return store.Peer{}, store.Errorf(store.UnprovenSource, "InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
 	}
 	other, err := findResource(kindSecurityGroup, p.SecurityGroups, pair.GroupId)
 	if err != nil {
 		return store.Peer{}, err
 	}
 	if owner == c.Account && other.VPCID != g.VPCID {
-		return store.Peer{}, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+		return store.Peer{}, store.Errorf(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
 	}
 	return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 }
@@ -211,7 +211,7 @@ func (s *securityGroups) describePermissions(rules []store.SecurityGroupRule) []
 			}
 			byPorts[key] = perm
 		}
-		description := store.OptionalText(r.Description)
+		description := store.StringOrNil(r.Description)
 		switch {
 		case r.Peer.Group != "":
 			perm.UserIdGroupPairs = append(perm.UserIdGroupPairs, types.UserIdGroupPair{

@@ -15,7 +15,7 @@ func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*
 		return &ec2.CreateIpamPoolOutput{IpamPool: new(s.describeIPAMPool(p, pool))}, nil
 	}
 	if in.AddressFamily == "" || aws.ToString(in.IpamScopeId) == "" {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeIpamPool)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInp
 
 func (s *networks) describeIPAMPool(p *store.Partition, x *store.IPAMPool) types.IpamPool {
 	return types.IpamPool{
-		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: store.OptionalText(x.Description),
-		IpamPoolArn: aws.String("arn:" + p.AWSPartition().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: store.OptionalText(x.Locale),
+		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: store.StringOrNil(x.Description),
+		IpamPoolArn: aws.String("arn:" + p.AWSPartition().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: store.StringOrNil(x.Locale),
 		OwnerId: aws.String(p.Account), IpamRegion: aws.String(p.Region), State: types.IpamPoolStateCreateComplete,
 		Tags: s.tagList(p, x.ID),
 	}
@@ -73,7 +73,7 @@ func (s *networks) DescribeCoipPools(c *store.Call, in *ec2.DescribeCoipPoolsInp
 	out := &ec2.DescribeCoipPoolsOutput{NextToken: next, CoipPools: []types.CoipPool{}}
 	for _, x := range items {
 		item := types.CoipPool{
-			PoolId: aws.String(x.ID), LocalGatewayRouteTableId: store.OptionalText(x.RouteTableID),
+			PoolId: aws.String(x.ID), LocalGatewayRouteTableId: store.StringOrNil(x.RouteTableID),
 			PoolArn: aws.String(p.ARN("ec2", "coip-pool/"+x.ID)), Tags: s.tagList(p, x.ID),
 		}
 		for _, b := range x.CIDRs {

@@ -22,18 +22,18 @@ func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedP
 		MaxEntries: aws.ToInt32(in.MaxEntries), Version: 1, Owner: c.Account,
 	}
 	if list.Name == "" || list.MaxEntries == 0 {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameters PrefixListName and MaxEntries")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameters PrefixListName and MaxEntries")
 	}
 	if list.Family != "IPv4" && list.Family != "IPv6" {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter AddressFamily is invalid.", list.Family)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter AddressFamily is invalid.", list.Family)
 	}
 	if len(in.Entries) > int(list.MaxEntries) {
-		return nil, store.Errorf(store.Unproven, "PrefixListMaxEntriesExceeded", "The number of entries exceeds the maximum of the prefix list")
+		return nil, store.Errorf(store.UnprovenSource, "PrefixListMaxEntriesExceeded", "The number of entries exceeds the maximum of the prefix list")
 	}
 	for _, e := range in.Entries {
 		block, err := netip.ParsePrefix(aws.ToString(e.Cidr))
 		if err != nil || block.Addr().Is4() != (list.Family == "IPv4") {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(e.Cidr))
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(e.Cidr))
 		}
 		list.Entries = append(list.Entries, store.PrefixListEntry{Block: block.Masked(), Description: aws.ToString(e.Description)})
 	}
@@ -59,7 +59,7 @@ func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedP
 		for _, rules := range [][]store.SecurityGroupRule{g.Ingress, g.Egress} {
 			for _, r := range rules {
 				if r.Peer.PrefixList == list.ID {
-					return nil, store.Errorf(store.Unproven, "PrefixListInUse", "The prefix list '%s' is in use", list.ID)
+					return nil, store.Errorf(store.UnprovenSource, "PrefixListInUse", "The prefix list '%s' is in use", list.ID)
 				}
 			}
 		}
@@ -96,7 +96,7 @@ func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManaged
 		return nil, err
 	}
 	if v := in.TargetVersion; v != nil && *v != list.Version {
-		return nil, store.Errorf(store.Unproven, "InvalidPrefixListVersion.NotFound", "The prefix list '%s' has no version %s", list.ID, strconv.FormatInt(*v, 10))
+		return nil, store.Errorf(store.UnprovenSource, "InvalidPrefixListVersion.NotFound", "The prefix list '%s' has no version %s", list.ID, strconv.FormatInt(*v, 10))
 	}
 	byBlock := map[string]store.PrefixListEntry{}
 	for _, e := range list.Entries {
@@ -108,7 +108,7 @@ func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManaged
 	}
 	out := &ec2.GetManagedPrefixListEntriesOutput{NextToken: next, Entries: []types.PrefixListEntry{}}
 	for _, k := range keys {
-		out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(k), Description: store.OptionalText(byBlock[k].Description)})
+		out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(k), Description: store.StringOrNil(byBlock[k].Description)})
 	}
 	return out, nil
 }

@@ -35,10 +35,10 @@ func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGa
 		return nil, err
 	}
 	if g.VPCID != "" {
-		return nil, store.Errorf(store.Unproven, "Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPCID)
+		return nil, store.Errorf(store.UnprovenSource, "Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPCID)
 	}
 	if c.Partition.HasInternetGateway(v.ID) {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
 	}
 	g.VPCID = v.ID
 	return &ec2.AttachInternetGatewayOutput{}, nil
@@ -51,7 +51,7 @@ func (s *networks) DetachInternetGateway(c *store.Call, in *ec2.DetachInternetGa
 		return nil, err
 	}
 	if g.VPCID == "" || g.VPCID != aws.ToString(in.VpcId) {
-		return nil, store.Errorf(store.Unproven, "Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, aws.ToString(in.VpcId))
+		return nil, store.Errorf(store.UnprovenSource, "Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, aws.ToString(in.VpcId))
 	}
 	g.VPCID = ""
 	return &ec2.DetachInternetGatewayOutput{}, nil
@@ -64,7 +64,7 @@ func (s *networks) DeleteInternetGateway(c *store.Call, in *ec2.DeleteInternetGa
 		return nil, err
 	}
 	if g.VPCID != "" {
-		return nil, store.Errorf(store.Unproven, "DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
+		return nil, store.Errorf(store.UnprovenSource, "DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
 	}
 	delete(c.Partition.InternetGateways, g.ID)
 	delete(c.Partition.Tags, g.ID)
@@ -146,15 +146,15 @@ func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 		}
 		block, parse := netip.ParsePrefix(*text)
 		if parse != nil {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block.", *text)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block.", *text)
 		}
 		r.Destination = block.Masked()
 	}
 	if !r.Destination.IsValid() && r.PrefixList == "" {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
 	}
 	if targets := withoutMatching([]string{r.Gateway, r.NATGateway, r.Interface, r.Peering, r.TransitGateway, r.EgressOnly}, func(s string) bool { return s == "" }); len(targets) != 1 {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "Exactly one of the route's targets must be given")
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterCombination", "Exactly one of the route's targets must be given")
 	}
 	if r.Gateway != "" {
 		g, err := findResource(kindGateway, p.InternetGateways, in.GatewayId)
@@ -162,13 +162,13 @@ func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 			return nil, err
 		}
 		if g.VPCID != t.VPCID {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "route table %s and network gateway %s belong to different networks", t.ID, g.ID)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "route table %s and network gateway %s belong to different networks", t.ID, g.ID)
 		}
 	}
 	if slices.ContainsFunc(t.Routes, func(have store.Route) bool {
 		return have.Destination == r.Destination && have.PrefixList == r.PrefixList
 	}) {
-		return nil, store.Errorf(store.Unproven, "RouteAlreadyExists", "The route identified by %s already exists.", cmp.Or(r.PrefixList, r.Destination.String()))
+		return nil, store.Errorf(store.UnprovenSource, "RouteAlreadyExists", "The route identified by %s already exists.", cmp.Or(r.PrefixList, r.Destination.String()))
 	}
 	t.Routes = append(t.Routes, r)
 	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
@@ -186,7 +186,7 @@ func (s *networks) AssociateRouteTable(c *store.Call, in *ec2.AssociateRouteTabl
 		return nil, err
 	}
 	if sub.VPCID != t.VPCID {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Route table %s and subnet %s belong to different networks", t.ID, sub.ID)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Route table %s and subnet %s belong to different networks", t.ID, sub.ID)
 	}
 	for _, other := range p.RouteTables {
 		for _, a := range other.Associations {
@@ -196,7 +196,7 @@ func (s *networks) AssociateRouteTable(c *store.Call, in *ec2.AssociateRouteTabl
 			if other == t {
 				return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associatedState()}, nil
 			}
-			return nil, store.Errorf(store.Unproven, "Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
+			return nil, store.Errorf(store.UnprovenSource, "Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
 		}
 	}
 	a := store.RouteTableAssociation{ID: s.store.NewID("rtbassoc-"), SubnetID: sub.ID}
@@ -217,13 +217,13 @@ func (s *networks) DisassociateRouteTable(c *store.Call, in *ec2.DisassociateRou
 				continue
 			}
 			if a.Main {
-				return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "cannot disassociate the main route table association %s", id)
+				return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "cannot disassociate the main route table association %s", id)
 			}
 			t.Associations = withoutMatching(t.Associations, func(x store.RouteTableAssociation) bool { return x.ID == id })
 			return &ec2.DisassociateRouteTableOutput{}, nil
 		}
 	}
-	return nil, store.Errorf(store.Unproven, "InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
+	return nil, store.Errorf(store.UnprovenSource, "InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
 }
 
 // DeleteRouteTable deletes a route table without associations.
@@ -233,7 +233,7 @@ func (s *networks) DeleteRouteTable(c *store.Call, in *ec2.DeleteRouteTableInput
 		return nil, err
 	}
 	if len(t.Associations) > 0 {
-		return nil, store.Errorf(store.Unproven, "DependencyViolation", "The routeTable '%s' has dependencies and cannot be deleted.", t.ID)
+		return nil, store.Errorf(store.UnprovenSource, "DependencyViolation", "The routeTable '%s' has dependencies and cannot be deleted.", t.ID)
 	}
 	delete(c.Partition.RouteTables, t.ID)
 	delete(c.Partition.Tags, t.ID)
@@ -298,9 +298,9 @@ func (s *networks) describeRouteTable(p *store.Partition, t *store.RouteTable) t
 	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPCID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, t.ID)}
 	for _, r := range t.Routes {
 		line := types.Route{
-			GatewayId: store.OptionalText(r.Gateway), NatGatewayId: store.OptionalText(r.NATGateway), NetworkInterfaceId: store.OptionalText(r.Interface),
-			VpcPeeringConnectionId: store.OptionalText(r.Peering), TransitGatewayId: store.OptionalText(r.TransitGateway),
-			EgressOnlyInternetGatewayId: store.OptionalText(r.EgressOnly), DestinationPrefixListId: store.OptionalText(r.PrefixList),
+			GatewayId: store.StringOrNil(r.Gateway), NatGatewayId: store.StringOrNil(r.NATGateway), NetworkInterfaceId: store.StringOrNil(r.Interface),
+			VpcPeeringConnectionId: store.StringOrNil(r.Peering), TransitGatewayId: store.StringOrNil(r.TransitGateway),
+			EgressOnlyInternetGatewayId: store.StringOrNil(r.EgressOnly), DestinationPrefixListId: store.StringOrNil(r.PrefixList),
 			Origin: types.RouteOrigin(r.Origin), State: types.RouteStateActive,
 		}
 		switch {
@@ -315,7 +315,7 @@ func (s *networks) describeRouteTable(p *store.Partition, t *store.RouteTable) t
 	for _, a := range t.Associations {
 		out.Associations = append(out.Associations, types.RouteTableAssociation{
 			RouteTableAssociationId: aws.String(a.ID), RouteTableId: aws.String(t.ID), Main: aws.Bool(a.Main),
-			SubnetId: store.OptionalText(a.SubnetID), AssociationState: associatedState(),
+			SubnetId: store.StringOrNil(a.SubnetID), AssociationState: associatedState(),
 		})
 	}
 	return out

@@ -49,7 +49,7 @@ func requestedPermissions(list []types.IpPermission, protocol *string, from, to 
 		return list, nil
 	}
 	if len(list) > 0 {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "The parameter ipPermissions cannot be used with the parameters ipProtocol, fromPort, toPort and cidrIp")
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterCombination", "The parameter ipPermissions cannot be used with the parameters ipProtocol, fromPort, toPort and cidrIp")
 	}
 	return []types.IpPermission{{IpProtocol: protocol, FromPort: from, ToPort: to, IpRanges: []types.IpRange{{CidrIp: cidr}}}}, nil
 }
@@ -67,7 +67,7 @@ func (s *securityGroups) authorize(c *store.Call, g *store.SecurityGroup, have *
 	}
 	for _, r := range add {
 		if slices.ContainsFunc(*have, func(old store.SecurityGroupRule) bool { return ruleKeyOf(old) == ruleKeyOf(r) }) {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform#1874"), "InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", formatRule(r))
+			return nil, store.Errorf(store.ReportSource("hashicorp/terraform#1874"), "InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", formatRule(r))
 		}
 	}
 	if err := s.checkRuleQuota(c.Partition, slices.Concat(*have, add)); err != nil {
@@ -108,7 +108,7 @@ func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.Securi
 		}
 	}
 	if max(v4, v6) > s.store.Quota("rules-per-security-group", 60) {
-		return store.Errorf(store.Quoted("dan-v/awslambdaproxy#25"), "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
+		return store.Errorf(store.ReportSource("dan-v/awslambdaproxy#25"), "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 			drop[(*have)[i].ID] = true
 		}
 		if v := c.Partition.VPCs[g.VPCID]; len(unknown) > 0 && (v == nil || !v.IsDefault) {
-			return out, store.Errorf(store.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+			return out, store.Errorf(store.ReportSource("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
 		out.unknownPermissions = s.describePermissions(unknown)
 	}
@@ -192,8 +192,8 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 		out.revokedRules = append(out.revokedRules, types.RevokedSecurityGroupRule{
 			GroupId: aws.String(g.ID), SecurityGroupRuleId: aws.String(r.ID), IsEgress: aws.Bool(egress),
 			IpProtocol: aws.String(r.Protocol), FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
-			CidrIpv4: store.OptionalText(r.CIDR(true)), CidrIpv6: store.OptionalText(r.CIDR(false)), PrefixListId: store.OptionalText(r.Peer.PrefixList),
-			ReferencedGroupId: store.OptionalText(r.Peer.Group), Description: store.OptionalText(r.Description),
+			CidrIpv4: store.StringOrNil(r.CIDR(true)), CidrIpv6: store.StringOrNil(r.CIDR(false)), PrefixListId: store.StringOrNil(r.Peer.PrefixList),
+			ReferencedGroupId: store.StringOrNil(r.Peer.Group), Description: store.StringOrNil(r.Description),
 		})
 	}
 	*have = kept
@@ -222,7 +222,7 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Cal
 		for _, r := range rules {
 			i := slices.IndexFunc(g.Ingress, func(old store.SecurityGroupRule) bool { return ruleKeyOf(old) == ruleKeyOf(r) })
 			if i < 0 {
-				return nil, store.Errorf(store.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+				return nil, store.Errorf(store.ReportSource("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 			}
 			texts[g.Ingress[i].ID] = r.Description
 		}
@@ -267,8 +267,8 @@ func (s *securityGroups) describeRules(p *store.Partition, g *store.SecurityGrou
 			SecurityGroupRuleArn: aws.String(p.ARN("ec2", "security-group-rule/"+r.ID)),
 			IsEgress:             aws.Bool(egress), IpProtocol: aws.String(r.Protocol),
 			FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
-			CidrIpv4: store.OptionalText(r.CIDR(true)), CidrIpv6: store.OptionalText(r.CIDR(false)), PrefixListId: store.OptionalText(r.Peer.PrefixList),
-			Description: store.OptionalText(r.Description), Tags: s.tagList(p, r.ID),
+			CidrIpv4: store.StringOrNil(r.CIDR(true)), CidrIpv6: store.StringOrNil(r.CIDR(false)), PrefixListId: store.StringOrNil(r.Peer.PrefixList),
+			Description: store.StringOrNil(r.Description), Tags: s.tagList(p, r.ID),
 		}
 		if r.Peer.Group != "" {
 			item.ReferencedGroupInfo = &types.ReferencedSecurityGroup{GroupId: aws.String(r.Peer.Group), UserId: aws.String(r.Peer.GroupOwner)}

@@ -19,16 +19,16 @@ func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecuri
 	p := c.Partition
 	name, description := aws.ToString(in.GroupName), aws.ToString(in.Description)
 	if name == "" {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter GroupName")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter GroupName")
 	}
 	if description == "" {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter GroupDescription")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter GroupDescription")
 	}
 	if err := checkSecurityGroupName(name); err != nil {
 		return nil, err
 	}
 	if len(description) > 255 || !securityGroupTextPattern.MatchString(description) {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
 	}
 	v, err := s.securityGroupVPC(c, in.VpcId)
 	if err != nil {
@@ -36,11 +36,11 @@ func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecuri
 	}
 	for _, g := range p.SecurityGroups {
 		if g.VPCID == v.ID && strings.EqualFold(g.Name, name) {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform#15428"), "InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
+			return nil, store.Errorf(store.ReportSource("hashicorp/terraform#15428"), "InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
 		}
 	}
 	if len(p.SecurityGroups) >= s.store.Quota("security-groups-per-region", 2500) {
-		return nil, store.Errorf(store.Unproven, "SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
+		return nil, store.Errorf(store.UnprovenSource, "SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSecurityGroup)
 	if err != nil {
@@ -57,11 +57,11 @@ func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecuri
 func checkSecurityGroupName(name string) *store.Error {
 	switch {
 	case strings.EqualFold(name, "default"):
-		return store.Errorf(store.Unproven, "InvalidGroup.Reserved", "The security group '%s' is reserved", name)
+		return store.Errorf(store.UnprovenSource, "InvalidGroup.Reserved", "The security group '%s' is reserved", name)
 	case strings.HasPrefix(name, "sg-"):
-		return store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
+		return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
 	case len(name) > 255 || !securityGroupTextPattern.MatchString(name):
-		return store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
+		return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *securityGroups) securityGroupVPC(c *store.Call, id *string) (*store.VPC
 	if v := c.Partition.DefaultVPC(); v != nil {
 		return v, nil
 	}
-	return nil, store.Errorf(store.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
+	return nil, store.Errorf(store.UnprovenSource, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
 // findSecurityGroup returns the security group with an ID. If id is nil, it returns the security group with a name in the
@@ -85,7 +85,7 @@ func (s *core) findSecurityGroup(c *store.Call, id, name *string) (*store.Securi
 		return findResource(kindSecurityGroup, c.Partition.SecurityGroups, id)
 	}
 	if name == nil {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter groupName or groupId")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter groupName or groupId")
 	}
 	v := c.Partition.DefaultVPC()
 	for _, g := range c.Partition.SecurityGroups {
@@ -93,7 +93,7 @@ func (s *core) findSecurityGroup(c *store.Call, id, name *string) (*store.Securi
 			return g, nil
 		}
 	}
-	return nil, store.Errorf(store.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
+	return nil, store.Errorf(store.UnprovenSource, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
 }
 
 // DeleteSecurityGroup deletes a security group that no ENI and no rule of another security group uses.
@@ -104,10 +104,10 @@ func (s *securityGroups) DeleteSecurityGroup(c *store.Call, in *ec2.DeleteSecuri
 		return nil, err
 	}
 	if g.Name == "default" {
-		return nil, store.Errorf(store.Unproven, "CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
+		return nil, store.Errorf(store.UnprovenSource, "CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
 	}
 	if len(p.ResourcesUsingSecurityGroup(g.ID)) > 0 {
-		return nil, store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#1671"), "DependencyViolation", "resource %s has a dependent object", g.ID)
+		return nil, store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#1671"), "DependencyViolation", "resource %s has a dependent object", g.ID)
 	}
 	for _, r := range append(g.Ingress, g.Egress...) {
 		delete(p.Tags, r.ID)

@@ -128,14 +128,14 @@ func newOperation[I, O any](name string, fn func(*store.Call, *I) (*O, error), m
 	if ok {
 		members = append([]string{field.Name}, members...)
 	}
-	return wire.Op(name, func(c *store.Call, in *I) (*O, error) {
+	return wire.NewOperation(name, func(c *store.Call, in *I) (*O, error) {
 		if ok {
 			asked, _ := reflect.ValueOf(in).Elem().FieldByIndex(field.Index).Interface().(*bool)
 			if aws.ToBool(asked) {
-				return nil, store.Errorf(store.Unproven, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
+				return nil, store.Errorf(store.UnprovenSource, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
 			}
 		}
-		c.Partition.RemoveExpired()
+		c.Partition.RemoveExpiredResources()
 		return fn(c, in)
 	}, wire.HandledMembers(members...))
 }

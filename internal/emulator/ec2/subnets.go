@@ -32,7 +32,7 @@ func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.
 			return nil, err
 		}
 	} else if in.CidrBlock != nil || in.Ipv6CidrBlock == nil {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
 	}
 	if in.Ipv6CidrBlock != nil {
 		block, err := readSubnetIPv6Block(p, v, *in.Ipv6CidrBlock)
@@ -57,26 +57,26 @@ func findZone(p *store.Partition, name, id *string) (*store.Zone, *store.Error) 
 			return z, nil
 		}
 	}
-	return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
+	return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
 }
 
 // readSubnetBlock parses the IPv4 CIDR block of a subnet. The block must be a /16 to /28 of the VPC that does not overlap
 // the block of another subnet.
 func readSubnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Prefix, *store.Error) {
 	if aws.ToString(text) == "" {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter cidrBlock")
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter cidrBlock")
 	}
 	block, parse := netip.ParsePrefix(*text)
 	if parse != nil || !block.Addr().Is4() {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
 	}
 	block = block.Masked()
 	if block.Bits() < 16 || block.Bits() > 28 || !v.Contains(block) {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", *text)
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", *text)
 	}
 	for _, other := range p.Subnets {
 		if other.VPCID == v.ID && other.CIDR.IsValid() && other.CIDR.Overlaps(block) {
-			return netip.Prefix{}, store.Errorf(store.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", *text)
+			return netip.Prefix{}, store.Errorf(store.ReportSource("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", *text)
 		}
 	}
 	return block, nil
@@ -87,16 +87,16 @@ func readSubnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Pref
 func readSubnetIPv6Block(p *store.Partition, v *store.VPC, text string) (netip.Prefix, *store.Error) {
 	block, parse := netip.ParsePrefix(text)
 	if parse != nil || !block.Addr().Is6() {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
 	}
 	block = block.Masked()
 	if block.Bits() != 64 || !v.Contains(block) {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", text)
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", text)
 	}
 	for _, other := range p.Subnets {
 		for _, a := range other.IPv6 {
 			if other.VPCID == v.ID && a.Block.Overlaps(block) {
-				return netip.Prefix{}, store.Errorf(store.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", text)
+				return netip.Prefix{}, store.Errorf(store.ReportSource("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", text)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (s *networks) AssociateSubnetCidrBlock(c *store.Call, in *ec2.AssociateSubn
 		return nil, err
 	}
 	if len(sub.IPv6) > 0 {
-		return nil, store.Errorf(store.Unproven, "InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
+		return nil, store.Errorf(store.UnprovenSource, "InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
 	}
 	block, err := readSubnetIPv6Block(p, p.VPCs[sub.VPCID], aws.ToString(in.Ipv6CidrBlock))
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *networks) DeleteSubnet(c *store.Call, in *ec2.DeleteSubnetInput) (*ec2.
 	}
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID == sub.ID {
-			return nil, store.Errorf(store.Unproven, "DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", sub.ID)
+			return nil, store.Errorf(store.UnprovenSource, "DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", sub.ID)
 		}
 	}
 	for _, t := range p.RouteTables {

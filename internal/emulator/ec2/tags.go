@@ -26,7 +26,7 @@ func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 		return nil, err
 	}
 	if len(in.Tags) == 0 {
-		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter tag")
+		return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter tag")
 	}
 	add, err := readTags(in.Tags)
 	if err != nil {
@@ -113,15 +113,15 @@ func (s *Service) DescribeTags(c *store.Call, in *ec2.DescribeTagsInput) (*ec2.D
 
 func (s *core) checkTaggable(c *store.Call, ids []string) *store.Error {
 	if len(ids) == 0 {
-		return store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter resourceIdSet")
+		return store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter resourceIdSet")
 	}
 	if len(ids) > maxTaggedResources {
-		return store.Errorf(store.Unproven, "InvalidParameterValue", "The maximum number of resources is %d", maxTaggedResources)
+		return store.Errorf(store.UnprovenSource, "InvalidParameterValue", "The maximum number of resources is %d", maxTaggedResources)
 	}
 	for _, id := range ids {
 		i := slices.IndexFunc(kindsByIdentifier, func(k resourceKind) bool { return strings.HasPrefix(id, k.prefix) })
 		if i < 0 {
-			return store.Errorf(store.Unproven, "InvalidID", "The ID '%s' is not valid", id)
+			return store.Errorf(store.UnprovenSource, "InvalidID", "The ID '%s' is not valid", id)
 		}
 		k := kindsByIdentifier[i]
 		if err := k.checkID(id); err != nil {
@@ -167,11 +167,11 @@ func resourceExists(p *store.Partition, id string) bool {
 func isReservedTagKey(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
 
 func reservedTagError() *store.Error {
-	return store.Errorf(store.Quoted("jcjorel/ec2-spot-converter#13"), "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+	return store.Errorf(store.ReportSource("jcjorel/ec2-spot-converter#13"), "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
 }
 
 func tagLimitError() *store.Error {
-	return store.Errorf(store.Unproven, "TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
+	return store.Errorf(store.UnprovenSource, "TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
 }
 
 func countUserTags(tags map[string]string) int {
@@ -191,16 +191,16 @@ func readTags(list []types.Tag) (map[string]string, *store.Error) {
 		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
 		switch {
 		case key == "":
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key cannot be empty")
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Tag key cannot be empty")
 		case isReservedTagKey(key):
 			return nil, reservedTagError()
 		case utf8.RuneCountInString(key) > maxTagKeyLength:
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKeyLength)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKeyLength)
 		case utf8.RuneCountInString(value) > maxTagValueLength:
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValueLength)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValueLength)
 		}
 		if _, twice := out[key]; twice {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
 		}
 		out[key] = value
 	}
@@ -216,14 +216,14 @@ func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others .
 	var list []types.Tag
 	for _, spec := range specs {
 		if spec.ResourceType == "" {
-			return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter resourceType")
+			return nil, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter resourceType")
 		}
 		if spec.ResourceType == wanted {
 			list = append(list, spec.Tags...)
 			continue
 		}
 		if !slices.Contains(others, spec.ResourceType) {
-			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
 		}
 	}
 	return readTags(list)

@@ -34,14 +34,14 @@ func (s *networks) CreateVpc(c *store.Call, in *ec2.CreateVpcInput) (*ec2.Create
 // readVPCBlock parses the IPv4 CIDR block of a VPC, which must be a /16 to /28.
 func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	if aws.ToString(text) == "" {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter CidrBlock")
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "MissingParameter", "The request must contain the parameter CidrBlock")
 	}
 	block, err := netip.ParsePrefix(*text)
 	if err != nil || !block.Addr().Is4() {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
 	}
 	if block.Bits() < 16 || block.Bits() > 28 {
-		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidVpc.Range", "The CIDR '%s' is invalid.", *text)
+		return netip.Prefix{}, store.Errorf(store.UnprovenSource, "InvalidVpc.Range", "The CIDR '%s' is invalid.", *text)
 	}
 	return block.Masked(), nil
 }
@@ -96,7 +96,7 @@ func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidr
 	}
 	for _, a := range v.CIDRs {
 		if a.Block.Overlaps(block) {
-			return nil, store.Errorf(store.Unproven, "InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
+			return nil, store.Errorf(store.UnprovenSource, "InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
 		}
 	}
 	v.CIDRs = append(v.CIDRs, store.CIDRAssociation{ID: s.store.NewID("vpc-cidr-assoc-"), Block: block})
@@ -140,7 +140,7 @@ func (s *networks) DeleteVpc(c *store.Call, in *ec2.DeleteVpcInput) (*ec2.Delete
 		used = used || t.VPCID == v.ID && t != main
 	}
 	if used {
-		return nil, store.Errorf(store.Unproven, "DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
+		return nil, store.Errorf(store.UnprovenSource, "DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
 	}
 	if g := p.DefaultSecurityGroup(v.ID); g != nil {
 		delete(p.SecurityGroups, g.ID)

@@ -29,12 +29,12 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 		}
 		for _, name := range in.ZoneNames {
 			if !slices.ContainsFunc(named, func(z *store.Zone) bool { return z.Name == name }) {
-				return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid availability zone: [%s]", name)
+				return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Invalid availability zone: [%s]", name)
 			}
 		}
 		for _, id := range in.ZoneIds {
 			if !slices.ContainsFunc(named, func(z *store.Zone) bool { return z.ID == id }) {
-				return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
+				return nil, store.Errorf(store.UnprovenSource, "InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
 			}
 		}
 		zones = named

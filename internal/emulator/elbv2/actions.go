@@ -63,7 +63,7 @@ func (s *validation) validateActions(member string, actions []types.Action) {
 // client secret.
 func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
-		return nil, validationError(store.Unproven, "An action must be specified")
+		return nil, validationError(store.UnprovenSource, "An action must be specified")
 	}
 	actions, err := orderActions(in)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 	}
 	last := actions[len(actions)-1]
 	if !sc.lb.IsALB() && (last.Type != types.ActionTypeEnumForward || len(actions) > 1) {
-		return nil, store.Errorf(store.Unproven, codeAction, "The action type '%s' is not valid with network load balancer", actions[0].Type)
+		return nil, store.Errorf(store.UnprovenSource, codeAction, "The action type '%s' is not valid with network load balancer", actions[0].Type)
 	}
 	out := make([]types.Action, 0, len(actions))
 	for i, a := range actions {
@@ -102,10 +102,10 @@ func orderActions(in []types.Action) ([]types.Action, error) {
 	seen := map[int32]bool{}
 	for _, a := range in {
 		if a.Order == nil {
-			return nil, validationError(store.Unproven, "An order must be specified for each action when there is more than one action")
+			return nil, validationError(store.UnprovenSource, "An order must be specified for each action when there is more than one action")
 		}
 		if seen[*a.Order] {
-			return nil, validationError(store.Unproven, "The order '%d' was specified for more than one action", *a.Order)
+			return nil, validationError(store.UnprovenSource, "The order '%d' was specified for more than one action", *a.Order)
 		}
 		seen[*a.Order] = true
 	}
@@ -134,11 +134,11 @@ func checkActionTypes(actions []types.Action) error {
 	}
 	switch {
 	case routing == 0:
-		return store.Errorf(store.Unproven, codeAction, "The actions must end with an action of type 'forward', 'redirect' or 'fixed-response'")
+		return store.Errorf(store.UnprovenSource, codeAction, "The actions must end with an action of type 'forward', 'redirect' or 'fixed-response'")
 	case routing > 1 || auth > 1 || jwt > 1:
-		return store.Errorf(store.Unproven, "TooManyActions", "There can be only one action of each kind, but there are %d", len(actions))
+		return store.Errorf(store.UnprovenSource, "TooManyActions", "There can be only one action of each kind, but there are %d", len(actions))
 	case !isRouting(actions[len(actions)-1].Type):
-		return store.Errorf(store.Unproven, codeAction, "The action of type 'forward', 'redirect' or 'fixed-response' must be the last one")
+		return store.Errorf(store.UnprovenSource, codeAction, "The action of type 'forward', 'redirect' or 'fixed-response' must be the last one")
 	}
 	return nil
 }
@@ -160,11 +160,11 @@ func checkActionConfig(a types.Action) error {
 	for _, g := range configs {
 		switch {
 		case g.set && g.kind != a.Type:
-			return validationError(store.Unproven, "'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
+			return validationError(store.UnprovenSource, "'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
 		case !g.set && a.Type == types.ActionTypeEnumForward && g.kind == a.Type:
-			return validationError(store.Unproven, "A target group must be specified for an action of type 'forward'")
+			return validationError(store.UnprovenSource, "A target group must be specified for an action of type 'forward'")
 		case !g.set && g.kind == a.Type:
-			return store.Errorf(store.Quoted("hashicorp/terraform#32620"), codeAction, "For actions of type '%s', you must specify the following fields: '%s'", a.Type, g.name)
+			return store.Errorf(store.ReportSource("hashicorp/terraform#32620"), codeAction, "For actions of type '%s', you must specify the following fields: '%s'", a.Type, g.name)
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func checkActionConfig(a types.Action) error {
 // checkAction checks one action, and adds its configuration to stored in the form in which AWS returns it.
 func (s *listeners) checkAction(sc actionScope, a types.Action, stored *types.Action) (err error) {
 	if !isRouting(a.Type) && sc.listener.Protocol != types.ProtocolEnumHttps {
-		return store.Errorf(store.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
+		return store.Errorf(store.UnprovenSource, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
 	}
 	switch a.Type {
 	case types.ActionTypeEnumForward:

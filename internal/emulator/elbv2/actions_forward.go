@@ -21,7 +21,7 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.A
 		name = quotaTargetGroupsPerActionNLB
 	}
 	if most := s.quota(name); len(tuples) > most {
-		return store.Errorf(store.Unproven, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
+		return store.Errorf(store.UnprovenSource, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
 	}
 	groups, err := forwardTargetGroups(sc, tuples)
 	if err != nil {
@@ -69,10 +69,10 @@ func targetGroupTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetG
 	}
 	tuples := a.ForwardConfig.TargetGroups
 	if len(tuples) == 0 {
-		return nil, nil, validationError(store.Unproven, "A target group must be specified for an action of type 'forward'")
+		return nil, nil, validationError(store.UnprovenSource, "A target group must be specified for an action of type 'forward'")
 	}
 	if a.TargetGroupArn != nil && (len(tuples) != 1 || store.Value(tuples[0].TargetGroupArn) != *a.TargetGroupArn) {
-		return nil, nil, validationError(store.Unproven, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
+		return nil, nil, validationError(store.UnprovenSource, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
 	}
 	return tuples, a.ForwardConfig.TargetGroupStickinessConfig, nil
 }
@@ -91,7 +91,7 @@ func forwardTargetGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*st
 			continue
 		}
 		if slices.Contains(out, g) {
-			return nil, validationError(store.Unproven, "Target group '%s' was specified more than once in one action", arn)
+			return nil, validationError(store.UnprovenSource, "Target group '%s' was specified more than once in one action", arn)
 		}
 		out = append(out, g)
 	}
@@ -105,12 +105,12 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	for _, t := range tuples {
 		if t.Weight == nil {
 			if len(tuples) > 1 {
-				return validationError(store.Unproven, "A weight must be specified for each target group when there is more than one target group")
+				return validationError(store.UnprovenSource, "A weight must be specified for each target group when there is more than one target group")
 			}
 			continue
 		}
 		if *t.Weight < 0 || *t.Weight > 999 {
-			return validationError(store.Unproven, "The weight for each target group must be between 0 and 999, inclusive")
+			return validationError(store.UnprovenSource, "The weight for each target group must be between 0 and 999, inclusive")
 		}
 	}
 	return nil
@@ -121,10 +121,10 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 func checkTargetGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
 	on := sticky != nil && store.Value(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil && sc.lb.IsALB() {
-		return validationError(store.Unproven, "A duration must be specified to enable target group stickiness")
+		return validationError(store.UnprovenSource, "A duration must be specified to enable target group stickiness")
 	}
 	if sticky != nil && sticky.DurationSeconds != nil && (*sticky.DurationSeconds < 1 || *sticky.DurationSeconds > 604800) {
-		return validationError(store.Unproven, "The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
+		return validationError(store.UnprovenSource, "The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
 	}
 	if len(groups) < 2 {
 		return nil
@@ -134,10 +134,10 @@ func checkTargetGroupStickiness(sc actionScope, sticky *types.TargetGroupStickin
 			continue
 		}
 		if g.Attributes[attrStickinessType] == "app_cookie" {
-			return store.Errorf(store.Unproven, codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
+			return store.Errorf(store.UnprovenSource, codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
 		}
 		if !on {
-			return store.Errorf(store.Unproven, codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
+			return store.Errorf(store.UnprovenSource, codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
 		}
 	}
 	return nil
@@ -152,23 +152,23 @@ func checkTargetGroupCompatibility(sc actionScope, groups []*store.TargetGroup) 
 			foreign = append(foreign, g.ARN)
 		}
 		if sc.listener.Protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
-			return store.Errorf(store.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.listener.Protocol, g.ProtocolVersion)
+			return store.Errorf(store.UnprovenSource, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.listener.Protocol, g.ProtocolVersion)
 		}
 		if !canForward(sc, g) {
 			unfit = append(unfit, g.ARN)
 		}
 		if g.Addressing != "" && groups[0].Addressing != "" && g.Addressing != groups[0].Addressing {
-			return configurationError(store.Unproven, "All target groups of an action must have the same IP address type")
+			return configurationError(store.UnprovenSource, "All target groups of an action must have the same IP address type")
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && sc.lb.Addressing == types.IpAddressTypeIpv4 {
-			return configurationError(store.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
+			return configurationError(store.UnprovenSource, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
 		}
 	}
 	if len(foreign) > 0 {
-		return validationError(store.Unproven, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
+		return validationError(store.UnprovenSource, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
 	}
 	if len(unfit) > 0 {
-		return store.Errorf(store.Unproven, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
+		return store.Errorf(store.UnprovenSource, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
 	}
 	return nil
 }
@@ -222,13 +222,13 @@ func (s *listeners) checkForwardTargetGroups(sc actionScope, actions []types.Act
 		unique[arn] = true
 	})
 	if len(versioned) > 0 && len(actions) > 1 {
-		return store.Errorf(store.Unproven, codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
+		return store.Errorf(store.UnprovenSource, codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
 	}
 	if len(taken) > 0 {
-		return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#22005"), "TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
+		return store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#22005"), "TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
 	}
 	if most := s.quota(quotaTargetGroupsPerALB); sc.lb.IsALB() && len(unique) > most {
-		return store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3767"), "TooManyUniqueTargetGroupsPerLoadBalancer",
+		return store.Errorf(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#3767"), "TooManyUniqueTargetGroupsPerLoadBalancer",
 			"You have reached the maximum number of unique target groups that you can associate with a load balancer of type 'application': [%d]", most)
 	}
 	if len(joining) == 0 {

@@ -37,18 +37,18 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 		*f.to = &value
 	}
 	if !isValidRedirectPath(*out.Path) {
-		return nil, store.Errorf(store.Quoted("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
+		return nil, store.Errorf(store.ReportSource("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
 	}
 	if n, err := strconv.Atoi(*out.Port); *out.Port != placeholderPort && (err != nil || n < 1 || n > 65535) {
-		return nil, validationError(store.Unproven, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, placeholderPort)
+		return nil, validationError(store.UnprovenSource, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, placeholderPort)
 	}
 	sameProtocol := *out.Protocol == placeholderProtocol || *out.Protocol == string(sc.listener.Protocol)
 	samePort := *out.Port == placeholderPort || *out.Port == strconv.Itoa(int(sc.listener.Port))
 	if sameProtocol && samePort && *out.Host == placeholderHost && *out.Path == placeholderPath {
-		return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
+		return nil, store.Errorf(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
 	}
 	if sc.listener.Protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
-		return nil, store.Errorf(store.Unproven, codeAction, "You cannot redirect HTTPS to HTTP")
+		return nil, store.Errorf(store.UnprovenSource, codeAction, "You cannot redirect HTTPS to HTTP")
 	}
 	return out, nil
 }
@@ -72,7 +72,7 @@ func checkFixedResponse(f types.FixedResponseActionConfig) (*types.FixedResponse
 	switch {
 	case store.Value(f.ContentType) != "":
 		if !slices.Contains(kinds, *f.ContentType) {
-			return nil, store.Errorf(store.Unproven, codeAction, "The ContentType must be one of:'text/html', 'application/json', 'application/javascript', 'text/css', 'text/plain'")
+			return nil, store.Errorf(store.UnprovenSource, codeAction, "The ContentType must be one of:'text/html', 'application/json', 'application/javascript', 'text/css', 'text/plain'")
 		}
 		out.ContentType = new(*f.ContentType)
 	case store.Value(f.MessageBody) != "":

@@ -20,7 +20,7 @@ const arnPatternPrefix = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}
 // notFoundError returns an error that contains the ARNs of resources that do not exist. Some operations return this
 // error. Other operations return an error without ARNs.
 func (k resourceKind) notFoundError(arns ...string) error {
-	return store.Errorf(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
+	return store.Errorf(store.ReportSource("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
 
 // These are the kinds of resources with ARNs.
@@ -47,7 +47,7 @@ func findResource[T any](st *store.ELBState, k resourceKind, all map[string]*T, 
 // checkARN returns an error unless arn has the form of ARNs of this kind and is in the region of st.
 func (k resourceKind) checkARN(st *store.ELBState, arn string) error {
 	if !k.pattern.MatchString(arn) || strings.Split(arn, ":")[3] != st.Region() {
-		return validationError(store.Quoted("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
+		return validationError(store.ReportSource("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
 	}
 	return nil
 }

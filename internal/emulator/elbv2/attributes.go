@@ -67,10 +67,10 @@ func (sp attributeSchema) merge(have map[string]string, in []attributeSetting) (
 		key, value := store.Value(a.key), store.Value(a.value)
 		known, ok := sp.find(key)
 		if !ok {
-			return nil, validationError(store.Quoted("hashicorp/terraform-provider-aws#19953"), "%s attribute key '%s' is not recognized", sp.title, key)
+			return nil, validationError(store.ReportSource("hashicorp/terraform-provider-aws#19953"), "%s attribute key '%s' is not recognized", sp.title, key)
 		}
 		if seen[key] {
-			return nil, validationError(store.Unproven, "Attribute key '%s' has been specified more than once", key)
+			return nil, validationError(store.UnprovenSource, "Attribute key '%s' has been specified more than once", key)
 		}
 		seen[key] = true
 		if !sp.isSupported(key) {
@@ -99,7 +99,7 @@ func acceptAnyText(string, string) error { return nil }
 
 func checkBoolean(key, value string) error {
 	if value != "true" && value != "false" {
-		return validationError(store.Unproven, "The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
+		return validationError(store.UnprovenSource, "The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func checkNumberIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < low || n > high {
-			return validationError(store.Unproven, "'%s' value '%s' must be between '%d-%d' inclusive", key, value, low, high)
+			return validationError(store.UnprovenSource, "'%s' value '%s' must be between '%d-%d' inclusive", key, value, low, high)
 		}
 		return nil
 	}
@@ -135,7 +135,7 @@ func checkOffOrNumberIn(low, high int) func(key, value string) error {
 func checkOneOf(values ...string) func(key, value string) error {
 	return func(key, value string) error {
 		if !slices.Contains(values, value) {
-			return validationError(store.Unproven, "The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)
+			return validationError(store.UnprovenSource, "The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)
 		}
 		return nil
 	}

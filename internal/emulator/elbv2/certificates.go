@@ -37,14 +37,14 @@ func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
 	}
 	m := acmARNPattern.FindStringSubmatch(arn)
 	if m == nil || m[1] != p.Region {
-		return validationError(store.Unproven, "Certificate ARN '%s' is not valid", arn)
+		return validationError(store.UnprovenSource, "Certificate ARN '%s' is not valid", arn)
 	}
 	cert := p.ACM.Certificates[arn]
 	if cert == nil {
-		return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
+		return store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
 	}
 	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !hasQualifiedName(cert) || !isSupportedKey(cert.Algorithm) {
-		return store.Errorf(store.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
+		return store.Errorf(store.ReportSource("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
 	}
 	return nil
 }
@@ -61,14 +61,14 @@ func isSupportedKey(k acmtypes.KeyAlgorithm) bool {
 func certificateOfRequest(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
-			return "", false, validationError(store.Unproven, "'IsDefault' cannot be specified for a certificate")
+			return "", false, validationError(store.UnprovenSource, "'IsDefault' cannot be specified for a certificate")
 		}
 	}
 	switch {
 	case len(in) == 0:
 		return "", false, nil
 	case len(in) > 1:
-		return "", false, store.Errorf(store.Quoted("aws/aws-cdk#16509"), "TooManyCertificates", "Up to '1' certificate ARNs can be specified, but '%d' were specified", len(in))
+		return "", false, store.Errorf(store.ReportSource("aws/aws-cdk#16509"), "TooManyCertificates", "Up to '1' certificate ARNs can be specified, but '%d' were specified", len(in))
 	}
 	return store.Value(in[0].CertificateArn), true, nil
 }
@@ -87,14 +87,14 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 		return nil, err
 	}
 	if !usesCertificates(l.Protocol) {
-		return nil, validationError(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
+		return nil, validationError(store.UnprovenSource, "Certificates cannot be specified for %s listeners", l.Protocol)
 	}
 	arn, given, err := certificateOfRequest(in.Certificates)
 	if err != nil {
 		return nil, err
 	}
 	if !given {
-		return nil, validationError(store.Unproven, "A certificate must be specified")
+		return nil, validationError(store.UnprovenSource, "A certificate must be specified")
 	}
 	if err := checkCertificate(p, c, arn); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCe
 			n += len(other.SNI)
 		}
 		if n >= s.quota(name) {
-			return nil, store.Errorf(store.Unproven, "TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
+			return nil, store.Errorf(store.UnprovenSource, "TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
 		}
 		l.SNI = append(l.SNI, arn)
 	}
@@ -133,7 +133,7 @@ func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveList
 	for _, cert := range in.Certificates {
 		arn := store.Value(cert.CertificateArn)
 		if !slices.Contains(l.SNI, arn) && arn == l.Certificate {
-			return nil, store.Errorf(store.Unproven, codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
+			return nil, store.Errorf(store.UnprovenSource, codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
 		}
 		drop = append(drop, arn)
 	}

@@ -70,7 +70,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 		return nil, err
 	}
 	if len(in) == 0 {
-		return nil, validationError(store.Unproven, "A condition must be specified")
+		return nil, validationError(store.UnprovenSource, "A condition must be specified")
 	}
 	var budget conditionCounts
 	seen := map[string]bool{}
@@ -78,10 +78,10 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	for _, c := range in {
 		field := store.Value(c.Field)
 		if !slices.Contains(conditionFields(), field) {
-			return nil, validationError(store.Unproven, "Condition field '%s' must be one of '[%s]'", field, strings.Join(conditionFields(), ","))
+			return nil, validationError(store.UnprovenSource, "Condition field '%s' must be one of '[%s]'", field, strings.Join(conditionFields(), ","))
 		}
 		if seen[field] && field != fieldHeader && field != fieldQuery {
-			return nil, validationError(store.Unproven, "A rule can only have one '%s' condition", field)
+			return nil, validationError(store.UnprovenSource, "A rule can only have one '%s' condition", field)
 		}
 		seen[field] = true
 		if err := checkConditionMembers(c, field); err != nil {
@@ -94,10 +94,10 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 		out = append(out, stored)
 	}
 	if most := s.quota(quotaConditionValues); budget.valueCount > most {
-		return nil, validationError(store.Unproven, "A rule can only have '%d' condition values and regex values", most)
+		return nil, validationError(store.UnprovenSource, "A rule can only have '%d' condition values and regex values", most)
 	}
 	if most := s.quota(quotaConditionWildcards); budget.wildcardCount > most {
-		return nil, validationError(store.Unproven, "A rule can only have '%d' condition wildcards", most)
+		return nil, validationError(store.UnprovenSource, "A rule can only have '%d' condition wildcards", most)
 	}
 	return out, nil
 }
@@ -110,26 +110,26 @@ func checkConditionMembers(c types.RuleCondition, field string) error {
 	}
 	for _, other := range conditionFields() {
 		if other != field && configs[other] {
-			return validationError(store.Unproven, "The '%s' field is not compatible with '%s'", conditionConfigName(other), field)
+			return validationError(store.UnprovenSource, "The '%s' field is not compatible with '%s'", conditionConfigName(other), field)
 		}
 	}
 	legacy := field == fieldHost || field == fieldPath
 	if !legacy && len(c.Values) > 0 {
-		return validationError(store.Unproven, "The 'Values' field is not compatible with '%s'", field)
+		return validationError(store.UnprovenSource, "The 'Values' field is not compatible with '%s'", field)
 	}
 	if !legacy && len(c.RegexValues) > 0 {
-		return validationError(store.Unproven, "'RegexValues' is not supported for a condition of type '%s'", field)
+		return validationError(store.UnprovenSource, "'RegexValues' is not supported for a condition of type '%s'", field)
 	}
 	top := len(c.Values) > 0 || len(c.RegexValues) > 0
 	switch {
 	case top && configs[field]:
-		return validationError(store.Quoted("aws-controllers-k8s/community#2759"), "You cannot provide both Values and '%s' for a condition of type '%s'", conditionConfigName(field), field)
+		return validationError(store.ReportSource("aws-controllers-k8s/community#2759"), "You cannot provide both Values and '%s' for a condition of type '%s'", conditionConfigName(field), field)
 	case !top && !configs[field] && legacy:
-		return validationError(store.Unproven, "For conditions of type '%s', you must specify the following fields: 'Values or RegexValues or %s'", field, conditionConfigName(field))
+		return validationError(store.UnprovenSource, "For conditions of type '%s', you must specify the following fields: 'Values or RegexValues or %s'", field, conditionConfigName(field))
 	case !configs[field] && !legacy:
-		return validationError(store.Unproven, "For conditions of type '%s', you must specify the following fields: '%s'", field, conditionConfigName(field))
+		return validationError(store.UnprovenSource, "For conditions of type '%s', you must specify the following fields: '%s'", field, conditionConfigName(field))
 	case len(c.Values) > 1:
-		return validationError(store.Unproven, "The '%s' field contains too many values; the limit is '1'", field)
+		return validationError(store.UnprovenSource, "The '%s' field contains too many values; the limit is '1'", field)
 	case len(c.Values) > 0 && len(c.RegexValues) > 0:
 		return exactlyOneError(field)
 	}
@@ -137,7 +137,7 @@ func checkConditionMembers(c types.RuleCondition, field string) error {
 }
 
 func exactlyOneError(field string) error {
-	return validationError(store.Unproven, "You must provide exactly one of the following: ['Values' 'RegexValues'] for config of type '%s'", conditionConfigName(field))
+	return validationError(store.UnprovenSource, "You must provide exactly one of the following: ['Values' 'RegexValues'] for config of type '%s'", conditionConfigName(field))
 }
 
 // checkCondition checks the values of a condition and returns it in the form in which AWS returns it. It adds the number of
@@ -205,14 +205,14 @@ func checkPatterns(field string, values, regexes []string, b *conditionCounts, c
 		return exactlyOneError(field)
 	}
 	if len(values) == 0 && len(regexes) == 0 {
-		return validationError(store.Unproven, "A condition value must be specified")
+		return validationError(store.UnprovenSource, "A condition value must be specified")
 	}
 	for _, v := range values {
 		if err := checkValueLength(field, v, maxConditionValueLength); err != nil {
 			return err
 		}
 		if v == "" {
-			return validationError(store.Unproven, "A condition value must be specified")
+			return validationError(store.UnprovenSource, "A condition value must be specified")
 		}
 		if err := check(v); err != nil {
 			return err
@@ -234,7 +234,7 @@ func checkPatterns(field string, values, regexes []string, b *conditionCounts, c
 // checkRegex returns an error unless AWS supports the regular expression v: the RE2 syntax without Unicode classes.
 func checkRegex(v string) error {
 	if _, err := regexp.Compile(v); err != nil || strings.Contains(v, `\p`) || strings.Contains(v, `\P`) {
-		return validationError(store.Unproven, "The regular expression '%s' is not valid", v)
+		return validationError(store.UnprovenSource, "The regular expression '%s' is not valid", v)
 	}
 	return nil
 }
@@ -242,13 +242,13 @@ func checkRegex(v string) error {
 // checkValueLength returns an error if a condition value has more than limit bytes.
 func checkValueLength(field, v string, limit int) error {
 	if len(v) > limit {
-		return validationError(store.Unproven, "Condition value for '%s' cannot contain more than %d characters", field, limit)
+		return validationError(store.UnprovenSource, "Condition value for '%s' cannot contain more than %d characters", field, limit)
 	}
 	return nil
 }
 
 func badCharacterError(v string) error {
-	return validationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#2561"), "Condition value '%s' contains a character that is not valid", v)
+	return validationError(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#2561"), "Condition value '%s' contains a character that is not valid", v)
 }
 
 // checkHostValue checks a value of a host-header condition. It must contain a dot, and only letters or wildcards after the
@@ -279,14 +279,14 @@ func checkHeaderName(name string) error {
 		return err
 	}
 	if !headerPattern.MatchString(name) || strings.EqualFold(name, "host") {
-		return validationError(store.Unproven, "HTTP header name '%s' is not valid", name)
+		return validationError(store.UnprovenSource, "HTTP header name '%s' is not valid", name)
 	}
 	return nil
 }
 
 func checkMethods(values []string, b *conditionCounts) error {
 	if len(values) == 0 {
-		return validationError(store.Unproven, "A condition value must be specified")
+		return validationError(store.UnprovenSource, "A condition value must be specified")
 	}
 	for _, v := range values {
 		if err := checkValueLength(fieldMethod, v, maxConditionNameLength); err != nil {
@@ -302,12 +302,12 @@ func checkMethods(values []string, b *conditionCounts) error {
 
 func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionCounts) ([]types.QueryStringKeyValuePair, error) {
 	if len(pairs) == 0 {
-		return nil, validationError(store.Unproven, "A condition value must be specified")
+		return nil, validationError(store.UnprovenSource, "A condition value must be specified")
 	}
 	out := make([]types.QueryStringKeyValuePair, 0, len(pairs))
 	for _, kv := range pairs {
 		if kv.Value == nil || *kv.Value == "" {
-			return nil, validationError(store.Unproven, "A condition value must be specified")
+			return nil, validationError(store.UnprovenSource, "A condition value must be specified")
 		}
 		for _, v := range []string{store.Value(kv.Key), *kv.Value} {
 			if err := checkValueLength(fieldQuery, v, maxConditionValueLength); err != nil {
@@ -318,7 +318,7 @@ func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionCounts) ([]ty
 			}
 			b.wildcardCount += countQueryWildcards(v)
 		}
-		out = append(out, types.QueryStringKeyValuePair{Key: store.OptionalText(store.Value(kv.Key)), Value: new(*kv.Value)})
+		out = append(out, types.QueryStringKeyValuePair{Key: store.StringOrNil(store.Value(kv.Key)), Value: new(*kv.Value)})
 	}
 	b.valueCount += len(pairs)
 	return out, nil
@@ -340,14 +340,14 @@ func countQueryWildcards(v string) int {
 
 func checkSourceIPs(c *types.SourceIpConditionConfig, b *conditionCounts) error {
 	if c.IpAddressType != "" {
-		return validationError(store.Unproven, "The 'IpAddressType' field of 'SourceIpConfig' is only supported for listeners of Network Load Balancers")
+		return validationError(store.UnprovenSource, "The 'IpAddressType' field of 'SourceIpConfig' is only supported for listeners of Network Load Balancers")
 	}
 	if len(c.Values) == 0 {
-		return validationError(store.Unproven, "A condition value must be specified")
+		return validationError(store.UnprovenSource, "A condition value must be specified")
 	}
 	for _, v := range c.Values {
 		if _, err := netip.ParsePrefix(v); err != nil || v == "255.255.255.255/32" {
-			return validationError(store.Unproven, "The specified value '%s' is not a valid CIDR block", v)
+			return validationError(store.UnprovenSource, "The specified value '%s' is not a valid CIDR block", v)
 		}
 	}
 	b.valueCount += len(c.Values)

@@ -21,21 +21,21 @@ func configurationError(from store.Source, format string, args ...any) error {
 }
 
 func loadBalancerNotFoundError() error {
-	return store.Errorf(store.Unproven, "LoadBalancerNotFound", "One or more load balancers not found")
+	return store.Errorf(store.UnprovenSource, "LoadBalancerNotFound", "One or more load balancers not found")
 }
 
 func targetGroupNotFoundError() error {
-	return store.Errorf(store.Quoted("aws-samples/service-screener-v2#212"), "TargetGroupNotFound", "One or more target groups not found")
+	return store.Errorf(store.ReportSource("aws-samples/service-screener-v2#212"), "TargetGroupNotFound", "One or more target groups not found")
 }
 
 func listenerNotFoundError() error {
-	return store.Errorf(store.Quoted("awslabs/kubeflow-manifests#116"), "ListenerNotFound", "One or more listeners not found")
+	return store.Errorf(store.ReportSource("awslabs/kubeflow-manifests#116"), "ListenerNotFound", "One or more listeners not found")
 }
 
 func ruleNotFoundError() error {
-	return store.Errorf(store.Unproven, "RuleNotFound", "One or more rules not found")
+	return store.Errorf(store.UnprovenSource, "RuleNotFound", "One or more rules not found")
 }
 
 func trustStoreNotFoundError() error {
-	return store.Errorf(store.Unproven, "TrustStoreNotFound", "One or more trust stores not found")
+	return store.Errorf(store.UnprovenSource, "TrustStoreNotFound", "One or more trust stores not found")
 }

@@ -232,7 +232,7 @@ func (r *harness) checkState() {
 	r.t.Helper()
 	r.em.Store().Lock()
 	defer r.em.Store().Unlock()
-	for _, broken := range r.em.Store().Check() {
+	for _, broken := range r.em.Store().CheckInvariants() {
 		r.t.Error(broken)
 	}
 }

@@ -69,7 +69,7 @@ func loadBalancerAttributeSchema(lb *store.LoadBalancer) attributeSchema {
 			return slices.Contains(network, key) != lb.IsALB()
 		},
 		unsupportedError: func(key string) error {
-			return configurationError(store.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
+			return configurationError(store.UnprovenSource, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
 		},
 	}
 }
@@ -148,7 +148,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 // attribute. next contains all attributes with their new values.
 func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
-		return configurationError(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
+		return configurationError(store.UnprovenSource, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
 	}
 	for _, log := range []string{"access_logs", "connection_logs", "health_check_logs"} {
 		if next[log+".s3.enabled"] != "true" {
@@ -156,14 +156,14 @@ func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next
 		}
 		bucket := next[log+".s3.bucket"]
 		if bucket == "" {
-			return configurationError(store.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
+			return configurationError(store.UnprovenSource, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
 		}
 		if slices.Contains(s.store.Config.ELB.DeniedLogBuckets, bucket) {
-			return configurationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
+			return configurationError(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
 		}
 	}
 	if n, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); n < before {
-		return configurationError(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, n)
+		return configurationError(store.UnprovenSource, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, n)
 	}
 	return nil
 }

@@ -77,32 +77,32 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 	set := in.MinimumLoadBalancerCapacity != nil && in.MinimumLoadBalancerCapacity.CapacityUnits != nil
 	reset := store.Value(in.ResetCapacityReservation)
 	if set == reset {
-		return nil, validationError(store.Unproven, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
+		return nil, validationError(store.UnprovenSource, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
 	}
 	units := int32(0)
 	if set {
 		units = *in.MinimumLoadBalancerCapacity.CapacityUnits
 		if units < 1 {
-			return nil, validationError(store.Unproven, "The capacity units must be at least '1'")
+			return nil, validationError(store.UnprovenSource, "The capacity units must be at least '1'")
 		}
 	}
 	if most := s.quota(quotaReservedCapacityUnits); int(units) > most {
-		return nil, store.Errorf(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
+		return nil, store.Errorf(store.UnprovenSource, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
 	// There is no proof that AWS returns this error, but clients must be able to handle it.
 	if state, _ := lb.State(c.Now); s.store.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
-		return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
+		return nil, store.Errorf(store.UnprovenSource, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}
 	r := lb.Capacity
 	if c.Now.Before(r.Ready) {
-		return nil, store.Errorf(store.Unproven, "PriorRequestNotComplete", "A prior capacity reservation request for load balancer '%s' is not complete", lb.ARN).WithStatus(429)
+		return nil, store.Errorf(store.UnprovenSource, "PriorRequestNotComplete", "A prior capacity reservation request for load balancer '%s' is not complete", lb.ARN).WithStatus(429)
 	}
 	if units < r.Units {
 		if r.DecreasesDay != utcDate(c.Now) {
 			r.DecreasesDay, r.Decreases = utcDate(c.Now), 0
 		}
 		if r.Decreases >= maxDecreasesPerDay {
-			return nil, store.Errorf(store.Unproven, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
+			return nil, store.Errorf(store.UnprovenSource, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
 		}
 		r.Decreases++
 	}

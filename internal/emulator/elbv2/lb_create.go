@@ -41,7 +41,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	if lb.Type == types.LoadBalancerTypeEnumGateway {
-		return nil, validationError(store.Own, "Load balancers with type 'gateway' are not supported by this emulator")
+		return nil, validationError(store.EmulatorSource, "Load balancers with type 'gateway' are not supported by this emulator")
 	}
 	want := placement{
 		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings, addressing: lb.Addressing,
@@ -69,7 +69,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 			continue
 		}
 		if !isSameLoadBalancer(other, lb) {
-			return nil, store.Errorf(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
+			return nil, store.Errorf(store.ReportSource("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
 		}
 		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.describeLoadBalancer(c, other)}}, nil
 	}
@@ -80,10 +80,10 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	if lb.IPAMPool != "" && !lb.IsALB() {
-		return nil, configurationError(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, configurationError(store.UnprovenSource, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	if s.store.Config.ELB.Disabled {
-		return nil, store.Errorf(store.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
+		return nil, store.Errorf(store.UnprovenSource, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
 	}
 	if err := s.checkLoadBalancerQuota(st, lb); err != nil {
 		return nil, err
@@ -123,13 +123,13 @@ func (s *loadBalancers) validateCreateLoadBalancer(in *elb.CreateLoadBalancerInp
 func checkLoadBalancerName(name string) error {
 	switch {
 	case len(name) > 32:
-		return validationError(store.Quoted("aws-cloudformation/cfn-lint#3259"), "The load balancer name '%s' cannot be longer than '32' characters", name)
+		return validationError(store.ReportSource("aws-cloudformation/cfn-lint#3259"), "The load balancer name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return validationError(store.Unproven, "The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
+		return validationError(store.UnprovenSource, "The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return validationError(store.Unproven, "The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
+		return validationError(store.UnprovenSource, "The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
 	case strings.HasPrefix(name, "internal-"):
-		return validationError(store.Unproven, "The load balancer name '%s' cannot begin with 'internal-'", name)
+		return validationError(store.UnprovenSource, "The load balancer name '%s' cannot begin with 'internal-'", name)
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (s *loadBalancers) checkLoadBalancerQuota(st *store.ELBState, lb *store.Loa
 		name = quotaNLBs
 	}
 	if most := s.quota(name); n >= most {
-		return store.Errorf(store.Unproven, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
+		return store.Errorf(store.UnprovenSource, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
 	}
 	return s.checkENIQuota(st, lb, len(lb.Zones))
 }
@@ -186,7 +186,7 @@ func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer
 		}
 	}
 	if most := s.quota(quotaENIsNLB); n > most {
-		return configurationError(store.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
+		return configurationError(store.UnprovenSource, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
 	}
 	return nil
 }
@@ -214,8 +214,8 @@ func shortType(lb *store.LoadBalancer) string {
 	return "net"
 }
 
-// hostedZoneID returns the ID of the Route 53 hosted zone for the DNS names of load balancers in a region. For regions that it
-// does not list, it derives an ID from the region's name.
+// hostedZoneID returns the ID of the Route 53 hosted zone for the DNS names of load balancers in a region. For regions that
+// it does not list, it derives an ID from the region's name.
 func hostedZoneID(region string, alb bool) string {
 	known := map[string][2]string{
 		"us-east-1": {"Z35SXDOTRQ7X7K", "Z26RNL4JYFTOTI"},

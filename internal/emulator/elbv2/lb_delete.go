@@ -22,20 +22,20 @@ func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBala
 		return &elb.DeleteLoadBalancerOutput{}, nil
 	}
 	if lb.Attributes[attrDeletionProtection] == "true" {
-		return nil, store.Errorf(store.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
+		return nil, store.Errorf(store.ReportSource("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	for _, g := range st.TargetGroups {
-		p.RemoveEndedTargets(g, c.Now)
+		p.RemoveDrainedTargets(g, c.Now)
 		for _, t := range g.Targets {
 			if t.ID == arn && !t.IsDraining() {
-				return nil, store.Errorf(store.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
+				return nil, store.Errorf(store.UnprovenSource, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
 			}
 		}
 	}
 	for _, l := range listenersOf(st, arn) {
 		removeListener(st, l)
 	}
-	st.Reattach(arn, c.Now)
+	st.UpdateTargetGroupUse(arn, c.Now)
 	for _, z := range lb.Zones {
 		p.DeleteServiceENI(z.ENI, s.store.Config.Delays.InterfaceLinger)
 	}

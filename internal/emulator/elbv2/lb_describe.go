@@ -17,10 +17,10 @@ const maxNamesPerCall = 20
 func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
 	st := c.Partition.ELB
 	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
-		return nil, validationError(store.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
+		return nil, validationError(store.UnprovenSource, "Load balancer names and load balancer ARNs cannot be specified at the same time")
 	}
 	if n := max(len(in.LoadBalancerArns), len(in.Names)); n > maxNamesPerCall {
-		return nil, validationError(store.Unproven, "Cannot have more than %d load balancers described", maxNamesPerCall)
+		return nil, validationError(store.UnprovenSource, "Cannot have more than %d load balancers described", maxNamesPerCall)
 	}
 	found, err := findAll(st, kindLoadBalancer, st.LoadBalancers, in.LoadBalancerArns)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoa
 			}
 		}
 		if len(missing) > 0 {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
+			return nil, store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
 		}
 	case len(in.LoadBalancerArns) == 0:
 		found = sortedValues(st.LoadBalancers)
@@ -70,8 +70,8 @@ func (s *loadBalancers) describeLoadBalancer(c *store.Call, lb *store.LoadBalanc
 		CanonicalHostedZoneId: new(lb.HostedZone), CreatedTime: new(lb.Created), Type: lb.Type, Scheme: lb.Scheme,
 		IpAddressType: lb.Addressing, VpcId: new(lb.VPC), AvailabilityZones: s.describeZones(lb),
 		SecurityGroups: store.Shuffle(s.store, slices.Clone(lb.SecurityGroups)),
-		State:          &types.LoadBalancerState{Code: state, Reason: store.OptionalText(reason)},
-		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: store.OptionalText(lb.CustomerPool),
+		State:          &types.LoadBalancerState{Code: state, Reason: store.StringOrNil(reason)},
+		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: store.StringOrNil(lb.CustomerPool),
 		EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
 	}
 	if lb.EnforcePrivateLink != "" {
@@ -86,8 +86,8 @@ func (s *loadBalancers) describeZones(lb *store.LoadBalancer) []types.Availabili
 		az := types.AvailabilityZone{ZoneName: new(z.Zone), SubnetId: new(z.Subnet), LoadBalancerAddresses: []types.LoadBalancerAddress{}}
 		if z.Allocation != "" || z.PrivateIPv4 != "" || z.IPv6 != "" {
 			az.LoadBalancerAddresses = append(az.LoadBalancerAddresses, types.LoadBalancerAddress{
-				AllocationId: store.OptionalText(z.Allocation), IpAddress: store.OptionalText(z.PublicIP),
-				PrivateIPv4Address: store.OptionalText(z.PrivateIPv4), IPv6Address: store.OptionalText(z.IPv6),
+				AllocationId: store.StringOrNil(z.Allocation), IpAddress: store.StringOrNil(z.PublicIP),
+				PrivateIPv4Address: store.StringOrNil(z.PrivateIPv4), IPv6Address: store.StringOrNil(z.IPv6),
 			})
 		}
 		if z.NATPrefix != "" {

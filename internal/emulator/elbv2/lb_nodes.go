@@ -66,7 +66,7 @@ func (s *loadBalancers) createNode(p *store.Partition, lb *store.LoadBalancer, z
 		a, refusal := p.AssociateAddress(z.Allocation, eni.ID)
 		if refusal != nil {
 			p.DeleteServiceENI(eni.ID, 0)
-			return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#15031"), codeInUse, "The allocation IDs are not available for use")
+			return store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#15031"), codeInUse, "The allocation IDs are not available for use")
 		}
 		z.PublicIP = a.PublicIP.String()
 	}
@@ -135,14 +135,14 @@ func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalanc
 				changes = append(changes, func() { eni.IPv6 = []netip.Addr{a} })
 			}
 		case len(eni.IPv6) == 0:
-			free, refusal := p.FreeIPv6Addresses(sub, 1)
+			free, refusal := p.FindFreeIPv6Addresses(sub, 1)
 			if refusal != nil {
 				return store.Errorf(refusal.Source, "InvalidSubnet", "%s", refusal.Message)
 			}
 			changes = append(changes, func() { eni.IPv6 = free })
 		}
 		if missing := 1 + atoi(lb.Attributes[attrSecondaryIPs]) - len(eni.Private); !lb.IsALB() && missing > 0 {
-			free, refusal := p.FreeIPv4Addresses(sub, missing)
+			free, refusal := p.FindFreeIPv4Addresses(sub, missing)
 			if refusal != nil {
 				return configurationError(refusal.Source, "%s", refusal.Message)
 			}

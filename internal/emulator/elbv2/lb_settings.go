@@ -18,14 +18,14 @@ func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error 
 	for _, id := range groups {
 		sg := p.SecurityGroups[id]
 		if sg == nil {
-			return store.Errorf(store.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
+			return store.Errorf(store.UnprovenSource, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
 		}
 		if sg.VPCID != vpc {
-			return configurationError(store.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
+			return configurationError(store.ReportSource("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
 		}
 	}
 	if len(groups) > maxSecurityGroups {
-		return configurationError(store.Unproven, "You cannot specify more than '%d' security groups", maxSecurityGroups)
+		return configurationError(store.UnprovenSource, "You cannot specify more than '%d' security groups", maxSecurityGroups)
 	}
 	return nil
 }
@@ -46,14 +46,14 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 		return nil, err
 	}
 	if !lb.IsALB() && !lb.CreatedWithSecurityGroups {
-		return nil, configurationError(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
+		return nil, configurationError(store.ReportSource("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
 	}
 	if lb.IsALB() && enforce != "" {
-		return nil, configurationError(store.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
+		return nil, configurationError(store.UnprovenSource, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
 	}
 	groups := withoutDuplicates(in.SecurityGroups)
 	if len(groups) == 0 {
-		return nil, configurationError(store.Unproven, "At least one security group must be specified")
+		return nil, configurationError(store.UnprovenSource, "At least one security group must be specified")
 	}
 	if err := checkSecurityGroups(p, lb.VPC, groups); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBStat
 	if want == types.IpAddressTypeIpv4 {
 		for _, g := range st.TargetGroups {
 			if g.LoadBalancer == lb.ARN && g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-				return configurationError(store.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
+				return configurationError(store.UnprovenSource, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
 			}
 		}
 		return nil
@@ -115,7 +115,7 @@ func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBStat
 	for _, l := range listenersOf(st, lb.ARN) {
 		udp := l.Protocol == types.ProtocolEnumUdp || l.Protocol == types.ProtocolEnumTcpUdp
 		if udp && prefix != types.EnablePrefixForIpv6SourceNatEnumOn || isQUIC(l.Protocol) {
-			return configurationError(store.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
+			return configurationError(store.UnprovenSource, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
 		}
 	}
 	return nil
@@ -144,11 +144,11 @@ func (s *loadBalancers) ModifyIpPools(c *store.Call, in *elb.ModifyIpPoolsInput)
 		return nil, err
 	}
 	if !lb.IsALB() {
-		return nil, configurationError(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, configurationError(store.UnprovenSource, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	set := in.IpamPools != nil && in.IpamPools.Ipv4IpamPoolId != nil
 	if set && len(in.RemoveIpamPools) > 0 {
-		return nil, validationError(store.Unproven, "You cannot set and remove an IPAM pool in one call")
+		return nil, validationError(store.UnprovenSource, "You cannot set and remove an IPAM pool in one call")
 	}
 	if set {
 		lb.IPAMPool = *in.IpamPools.Ipv4IpamPoolId

@@ -20,10 +20,10 @@ const (
 // checkSourceNAT checks the source NAT prefixes in a request for a load balancer.
 func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalancerZone) error {
 	if want.sourceNATPrefix != "" && want.lb.IsALB() {
-		return configurationError(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
+		return configurationError(store.UnprovenSource, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
 	}
 	if want.sourceNATPrefix == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
-		return configurationError(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
+		return configurationError(store.UnprovenSource, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
 	}
 	on := cmp.Or(want.sourceNATPrefix, want.lb.PrefixForSourceNAT) == types.EnablePrefixForIpv6SourceNatEnumOn
 	for _, z := range zones {
@@ -31,7 +31,7 @@ func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalanc
 			continue
 		}
 		if !on {
-			return configurationError(store.Unproven, "A source NAT prefix can only be specified for subnet '%s' when 'EnablePrefixForIpv6SourceNat' is 'on'", z.Subnet)
+			return configurationError(store.UnprovenSource, "A source NAT prefix can only be specified for subnet '%s' when 'EnablePrefixForIpv6SourceNat' is 'on'", z.Subnet)
 		}
 		if z.SourceNATIPv6Prefix == autoAssigned {
 			continue
@@ -39,10 +39,10 @@ func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalanc
 		block, err := netip.ParsePrefix(z.SourceNATIPv6Prefix)
 		sub := p.Subnets[z.Subnet]
 		if err != nil || block.Bits() != natPrefixBits || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(block.Addr()) {
-			return configurationError(store.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
+			return configurationError(store.UnprovenSource, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
 		}
 		if usedNATPrefixes(p, want.lb)[block.Masked()] {
-			return configurationError(store.Unproven, "The source NAT prefix '%s' is in use by another load balancer", z.SourceNATIPv6Prefix)
+			return configurationError(store.UnprovenSource, "The source NAT prefix '%s' is in use by another load balancer", z.SourceNATIPv6Prefix)
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.Loa
 			continue
 		}
 		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && !ownsENI(lb, holder) {
-			return configurationError(store.Unproven, "The IPv6 address '%s' is in use", z.IPv6)
+			return configurationError(store.UnprovenSource, "The IPv6 address '%s' is in use", z.IPv6)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ type placement struct {
 // exist, if the number of subnets is wrong, or if two subnets are in the same zone.
 func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]store.LoadBalancerZone, error) {
 	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
-		return nil, validationError(store.Unproven, "You must specify either subnets or subnet mappings")
+		return nil, validationError(store.UnprovenSource, "You must specify either subnets or subnet mappings")
 	}
 	mappings := want.mappings
 	for _, id := range want.subnets {
@@ -54,18 +54,18 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 		})
 	}
 	if want.lb.IsALB() && ordinary && len(mappings) < 2 {
-		return nil, validationError(store.Quoted("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
+		return nil, validationError(store.ReportSource("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
 	}
 	if len(unknown) == 1 {
-		return nil, store.Errorf(store.Unproven, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
+		return nil, store.Errorf(store.UnprovenSource, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
 	}
 	if len(unknown) > 1 {
-		return nil, store.Errorf(store.Unproven, "SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
+		return nil, store.Errorf(store.UnprovenSource, "SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
 	}
 	slices.SortFunc(zones, func(a, b store.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
 	for i := 1; i < len(zones); i++ {
 		if zones[i].Zone == zones[i-1].Zone {
-			return nil, configurationError(store.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+			return nil, configurationError(store.ReportSource("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
 		}
 	}
 	return zones, nil
@@ -77,7 +77,7 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 	lb := want.lb
 	for _, z := range zones {
 		if p.Subnets[z.Subnet].VPCID != vpc {
-			return configurationError(store.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
+			return configurationError(store.UnprovenSource, "All subnets must belong to the same VPC: '%s'", vpc)
 		}
 	}
 	for _, z := range zones {
@@ -87,11 +87,11 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 			continue
 		}
 		if sub.IsIPv6Native() || z.PrivateIPv4 == "" && p.CountFreeIPv4(sub) < minFreeAddresses {
-			return store.Errorf(store.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, minFreeAddresses)
+			return store.Errorf(store.ReportSource("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, minFreeAddresses)
 		}
 	}
 	if lb.Scheme == types.LoadBalancerSchemeEnumInternetFacing && !p.HasInternetGateway(vpc) {
-		return store.Errorf(store.Quoted("openshift/installer#1110"), "InvalidSubnet", "VPC %s has no internet gateway", vpc)
+		return store.Errorf(store.ReportSource("openshift/installer#1110"), "InvalidSubnet", "VPC %s has no internet gateway", vpc)
 	}
 	if err := checkAddresses(p, lb, want.addressing, zones); err != nil {
 		return err
@@ -114,37 +114,37 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 		if z.Allocation != "" {
 			elastic++
 			if lb.IsALB() {
-				return configurationError(store.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
+				return configurationError(store.UnprovenSource, "Elastic IPs are not supported for load balancers with type 'application'")
 			}
 			if internal {
-				return configurationError(store.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
+				return configurationError(store.UnprovenSource, "Elastic IPs are not supported for load balancers with scheme 'internal'")
 			}
 			if z.PrivateIPv4 != "" {
-				return configurationError(store.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
+				return configurationError(store.UnprovenSource, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
 			}
 		}
 		if z.PrivateIPv4 != "" {
 			private++
 			if lb.IsALB() || !internal {
-				return configurationError(store.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
+				return configurationError(store.UnprovenSource, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
 			}
 			a, err := netip.ParseAddr(z.PrivateIPv4)
 			if err != nil || !a.Is4() || !sub.CIDR.Contains(a) {
-				return configurationError(store.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
+				return configurationError(store.UnprovenSource, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
 			}
 		}
 		if z.IPv6 != "" {
 			a, err := netip.ParseAddr(z.IPv6)
 			if lb.IsALB() || addressing != types.IpAddressTypeDualstack || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-				return configurationError(store.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
+				return configurationError(store.UnprovenSource, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
 			}
 		}
 	}
 	if elastic > 0 && elastic < len(zones) {
-		return configurationError(store.Unproven, "You must specify an allocation ID for all subnets or for none")
+		return configurationError(store.UnprovenSource, "You must specify an allocation ID for all subnets or for none")
 	}
 	if private > 0 && private < len(zones) {
-		return configurationError(store.Unproven, "You must specify a private IPv4 address for all subnets or for none")
+		return configurationError(store.UnprovenSource, "You must specify a private IPv4 address for all subnets or for none")
 	}
 	seen := map[string]bool{}
 	for _, z := range zones {
@@ -153,11 +153,11 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 		}
 		a := p.Addresses[z.Allocation]
 		if a == nil {
-			return store.Errorf(store.Unproven, "AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
+			return store.Errorf(store.UnprovenSource, "AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
 		}
 		ours := slices.ContainsFunc(lb.Zones, func(have store.LoadBalancerZone) bool { return have.ENI != "" && have.Allocation == z.Allocation })
 		if seen[z.Allocation] || a.AssociationID != "" && !ours {
-			return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#15031"), codeInUse, "The allocation IDs are not available for use")
+			return store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#15031"), codeInUse, "The allocation IDs are not available for use")
 		}
 		seen[z.Allocation] = true
 	}
@@ -171,11 +171,11 @@ func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAd
 	}
 	for _, z := range zones {
 		if len(p.Subnets[z.Subnet].IPv6) == 0 {
-			return store.Errorf(store.Unproven, "InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
+			return store.Errorf(store.UnprovenSource, "InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
 		}
 	}
 	if want == types.IpAddressTypeDualstackWithoutPublicIpv4 && (!lb.IsALB() || lb.Scheme == types.LoadBalancerSchemeEnumInternal) {
-		return configurationError(store.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
+		return configurationError(store.UnprovenSource, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer
 	for _, z := range zones {
 		zone := p.ZoneByName(z.Zone)
 		if slices.Contains(s.store.Config.ELB.UnsupportedNLBZones, z.Zone) || zone != nil && zone.Type != zoneTypeAvailability {
-			return store.Errorf(store.Unproven, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
+			return store.Errorf(store.UnprovenSource, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
 		}
 	}
 	return nil
@@ -217,7 +217,7 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 		return nil, err
 	}
 	if c.Now.Before(lb.Capacity.Ready) {
-		return nil, store.Errorf(store.Unproven, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
+		return nil, store.Errorf(store.UnprovenSource, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
 	}
 	if err := s.checkZoneChanges(lb, zones); err != nil {
 		return nil, err
@@ -264,12 +264,12 @@ func (s *loadBalancers) checkZoneChanges(lb *store.LoadBalancer, zones []store.L
 				continue
 			}
 			if have.Subnet != z.Subnet {
-				return configurationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#4171"),
+				return configurationError(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#4171"),
 					"You cannot specify an additional subnet from an Availability Zone that is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' is already associated with the load balancer.", z.Zone, z.Subnet)
 			}
 			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 ||
 				z.IPv6 != "" && have.IPv6 != "" && have.IPv6 != z.IPv6 {
-				return configurationError(store.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
+				return configurationError(store.UnprovenSource, "The addresses of subnet '%s' cannot be changed", z.Subnet)
 			}
 		}
 	}

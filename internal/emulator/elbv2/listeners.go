@@ -23,7 +23,7 @@ func listenersOf(st *store.ELBState, lb string) []*store.Listener {
 	return out
 }
 
-// removeListener removes a listener with its rules. The caller must then call Reattach for the load balancer.
+// removeListener removes a listener with its rules. The caller must then call UpdateTargetGroupUse for the load balancer.
 func removeListener(st *store.ELBState, l *store.Listener) {
 	for _, r := range rulesOf(st, l.ARN) {
 		st.RemoveRule(r)
@@ -53,10 +53,10 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 		return nil, err
 	}
 	if in.Port == nil {
-		return nil, validationError(store.Unproven, "A listener port must be specified")
+		return nil, validationError(store.UnprovenSource, "A listener port must be specified")
 	}
 	if in.Protocol == "" {
-		return nil, validationError(store.Unproven, "A listener protocol must be specified")
+		return nil, validationError(store.UnprovenSource, "A listener protocol must be specified")
 	}
 	l := &store.Listener{LoadBalancer: lb.ARN, Port: *in.Port, Protocol: in.Protocol}
 	if err := s.setTLSSettings(c, p, lb, l, tlsSettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
@@ -75,7 +75,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 			continue
 		}
 		if !isSameListener(st, other, l, actions) {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, store.Errorf(store.ReportSource("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.describeListener(st, other)}}, nil
 	}
@@ -89,7 +89,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	l.DefaultRule = rule.ARN
 	st.Listeners[l.ARN] = l
 	st.AddRule(rule)
-	st.Reattach(lb.ARN, c.Now)
+	st.UpdateTargetGroupUse(lb.ARN, c.Now)
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.describeListener(st, l)}}, nil
 }
 
@@ -114,7 +114,7 @@ func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalance
 		name = quotaListenersNLB
 	}
 	if most := s.quota(name); len(listenersOf(st, lb.ARN)) >= most {
-		return store.Errorf(store.Unproven, "TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return store.Errorf(store.UnprovenSource, "TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	next.Protocol = cmp.Or(in.Protocol, l.Protocol)
 	for _, other := range listenersOf(st, lb.ARN) {
 		if other != l && other.Port == next.Port {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, store.Errorf(store.ReportSource("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 	}
 	if !usesCertificates(next.Protocol) {
@@ -170,7 +170,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	}
 	*l = next
 	rule.Actions = actions
-	st.Reattach(lb.ARN, c.Now)
+	st.UpdateTargetGroupUse(lb.ARN, c.Now)
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.describeListener(st, l)}}, nil
 }
 
@@ -200,13 +200,13 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 		return nil, err
 	}
 	for _, g := range st.TargetGroups {
-		p.RemoveEndedTargets(g, c.Now)
+		p.RemoveDrainedTargets(g, c.Now)
 		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.IsDraining() {
-			return nil, store.Errorf(store.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
+			return nil, store.Errorf(store.UnprovenSource, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
 		}
 	}
 	removeListener(st, l)
-	st.Reattach(l.LoadBalancer, c.Now)
+	st.UpdateTargetGroupUse(l.LoadBalancer, c.Now)
 	return &elb.DeleteListenerOutput{}, nil
 }
 
@@ -214,7 +214,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
 	st := c.Partition.ELB
 	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
-		return nil, validationError(store.Unproven, "You must specify either listener ARNs or a load balancer ARN")
+		return nil, validationError(store.UnprovenSource, "You must specify either listener ARNs or a load balancer ARN")
 	}
 	var found []*store.Listener
 	if in.LoadBalancerArn != nil {
@@ -244,7 +244,7 @@ func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersIn
 func (s *listeners) describeListener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: new(l.ARN), LoadBalancerArn: new(l.LoadBalancer), Port: new(l.Port), Protocol: l.Protocol,
-		SslPolicy: store.OptionalText(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),
+		SslPolicy: store.StringOrNil(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),
 	}
 	if l.Certificate != "" {
 		out.Certificates = []types.Certificate{{CertificateArn: new(l.Certificate)}}

@@ -66,7 +66,7 @@ func checkAllowMethods(key, value string) error {
 
 func checkMaxAge(key, value string) error {
 	if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 0 || n > 86400) {
-		return validationError(store.Unproven, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
+		return validationError(store.UnprovenSource, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func listenerAttributeSchema(lb *store.LoadBalancer, l *store.Listener) attribut
 			return !tlsOnly || l.Protocol == types.ProtocolEnumHttps
 		},
 		unsupportedError: func(key string) error {
-			return configurationError(store.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
+			return configurationError(store.UnprovenSource, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
 		},
 	}
 }

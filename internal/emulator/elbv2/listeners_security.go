@@ -36,9 +36,9 @@ func (s *listeners) setTLSSettings(c *store.Call, p *store.Partition, lb *store.
 	if !usesCertificates(l.Protocol) {
 		switch {
 		case len(in.certificates) > 0:
-			return validationError(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
+			return validationError(store.UnprovenSource, "Certificates cannot be specified for %s listeners", l.Protocol)
 		case store.Value(in.policy) != "":
-			return validationError(store.Unproven, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
+			return validationError(store.UnprovenSource, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
 		}
 	}
 	arn, given, err := certificateOfRequest(in.certificates)
@@ -53,7 +53,7 @@ func (s *listeners) setTLSSettings(c *store.Call, p *store.Partition, lb *store.
 	}
 	if usesCertificates(l.Protocol) {
 		if l.Certificate == "" {
-			return validationError(store.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
+			return validationError(store.ReportSource("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
 		}
 		if store.Value(in.policy) != "" {
 			l.SSLPolicy = *in.policy
@@ -62,7 +62,7 @@ func (s *listeners) setTLSSettings(c *store.Call, p *store.Partition, lb *store.
 			l.SSLPolicy = sslPolicyDefault
 		}
 		if !isSSLPolicy(l.SSLPolicy) {
-			return store.Errorf(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
+			return store.Errorf(store.UnprovenSource, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
 		}
 	}
 	if err := setALPN(lb, l, in.alpn); err != nil {
@@ -75,21 +75,21 @@ func (s *listeners) setTLSSettings(c *store.Call, p *store.Partition, lb *store.
 func checkListenerProtocol(lb *store.LoadBalancer, p types.ProtocolEnum) error {
 	if lb.IsALB() {
 		if !isHTTP(p) {
-			return validationError(store.Quoted("alphagov/gsp#351"), "Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
+			return validationError(store.ReportSource("alphagov/gsp#351"), "Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
 		}
 		return nil
 	}
 	if isHTTP(p) || p == types.ProtocolEnumGeneve {
-		return validationError(store.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
+		return validationError(store.UnprovenSource, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
 	}
 	if isQUIC(p) && len(lb.SecurityGroups) > 0 {
-		return configurationError(store.Unproven, "%s listeners are not supported on load balancers with security groups", p)
+		return configurationError(store.UnprovenSource, "%s listeners are not supported on load balancers with security groups", p)
 	}
 	if lb.Addressing == types.IpAddressTypeIpv4 {
 		return nil
 	}
 	if isQUIC(p) || isUDP(p) && lb.PrefixForSourceNAT != types.EnablePrefixForIpv6SourceNatEnumOn {
-		return configurationError(store.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
+		return configurationError(store.UnprovenSource, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
 	}
 	return nil
 }
@@ -99,14 +99,14 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 		return nil
 	}
 	if l.Protocol != types.ProtocolEnumTls {
-		return validationError(store.Unproven, "You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
+		return validationError(store.UnprovenSource, "You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
 	}
 	known := []string{"HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"}
 	if len(alpn) > 1 {
-		return validationError(store.Unproven, "You can specify only one ALPN policy")
+		return validationError(store.UnprovenSource, "You can specify only one ALPN policy")
 	}
 	if !slices.Contains(known, alpn[0]) {
-		return store.Errorf(store.Unproven, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
+		return store.Errorf(store.UnprovenSource, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
 	}
 	l.ALPN = slices.Clone(alpn)
 	return nil
@@ -117,7 +117,7 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
-			return validationError(store.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)
+			return validationError(store.UnprovenSource, "Mutual authentication cannot be specified for %s listeners", l.Protocol)
 		}
 		return nil
 	}
@@ -129,25 +129,25 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 	}
 	mode := store.Value(in.Mode)
 	if !slices.Contains([]string{mutualTLSOff, mutualTLSPassthrough, mutualTLSVerify}, mode) {
-		return validationError(store.Unproven, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
+		return validationError(store.UnprovenSource, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
 	}
 	if mode != mutualTLSVerify {
 		if store.Value(in.TrustStoreArn) != "" || in.IgnoreClientCertificateExpiry != nil && *in.IgnoreClientCertificateExpiry ||
 			in.AdvertiseTrustStoreCaNames == types.AdvertiseTrustStoreCaNamesEnumOn {
-			return validationError(store.Unproven, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
+			return validationError(store.UnprovenSource, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
 		}
 		l.Mutual = &types.MutualAuthenticationAttributes{Mode: new(mode)}
 		return nil
 	}
 	if store.Value(in.TrustStoreArn) == "" {
-		return validationError(store.Unproven, "A trust store must be specified with mutual authentication mode 'verify'")
+		return validationError(store.UnprovenSource, "A trust store must be specified with mutual authentication mode 'verify'")
 	}
 	trusted, err := findTrustStore(p.ELB, in.TrustStoreArn)
 	if err != nil {
 		return err
 	}
 	if c.Now.Before(trusted.Active) {
-		return store.Errorf(store.Unproven, "TrustStoreNotReady", "Trust store '%s' is not active", trusted.ARN)
+		return store.Errorf(store.UnprovenSource, "TrustStoreNotReady", "Trust store '%s' is not active", trusted.ARN)
 	}
 	if l.Mutual == nil || store.Value(l.Mutual.Mode) != mutualTLSVerify {
 		n := 0
@@ -157,7 +157,7 @@ func (s *listeners) setMutualAuthentication(c *store.Call, p *store.Partition, l
 			}
 		}
 		if most := s.quota(quotaMTLSVerifyListeners); n >= most {
-			return configurationError(store.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return configurationError(store.UnprovenSource, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{

@@ -99,7 +99,7 @@ func parseMarker(marker string) (salt uint64, after string, err error) {
 			return salt, tail, nil
 		}
 	}
-	return 0, "", validationError(store.Unproven, "'%s' is not a valid marker", marker)
+	return 0, "", validationError(store.UnprovenSource, "'%s' is not a valid marker", marker)
 }
 
 func hashKey(salt uint64, key string) uint64 {

@@ -66,7 +66,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	}
 	lb := st.LoadBalancers[l.LoadBalancer]
 	if !lb.IsALB() {
-		return nil, store.Errorf(store.Own, "UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
+		return nil, store.Errorf(store.EmulatorSource, "UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
 	}
 	r := &store.Rule{Listener: l.ARN, Priority: *in.Priority}
 	if r.Conditions, err = s.checkConditions(in.Conditions); err != nil {
@@ -83,7 +83,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	}
 	for _, other := range rulesOf(st, l.ARN) {
 		if other.Priority == r.Priority {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
+			return nil, store.Errorf(store.ReportSource("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
 		}
 	}
 	if err := s.checkRuleQuota(st, lb); err != nil {
@@ -91,7 +91,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	}
 	r.ARN = s.newRuleARN(p, lb, l)
 	st.AddRule(r)
-	st.Reattach(lb.ARN, c.Now)
+	st.UpdateTargetGroupUse(lb.ARN, c.Now)
 	return &elb.CreateRuleOutput{Rules: []types.Rule{s.describeRule(r)}}, nil
 }
 
@@ -105,7 +105,7 @@ func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) e
 		}
 	})
 	if most := s.quota(quotaRulesPerALB); n >= most {
-		return store.Errorf(store.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return store.Errorf(store.UnprovenSource, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
@@ -124,14 +124,14 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, store.Errorf(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
+		return nil, store.Errorf(store.UnprovenSource, codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
 	}
 	reset := store.Value(in.ResetTransforms)
 	if in.Conditions == nil && in.Actions == nil && in.Transforms == nil && !reset {
-		return nil, validationError(store.Unproven, "Either conditions or actions must be specified")
+		return nil, validationError(store.UnprovenSource, "Either conditions or actions must be specified")
 	}
 	if reset && len(in.Transforms) > 0 {
-		return nil, validationError(store.Unproven, "You cannot specify transforms and reset them in one call")
+		return nil, validationError(store.UnprovenSource, "You cannot specify transforms and reset them in one call")
 	}
 	next := *r
 	if in.Conditions != nil {
@@ -152,7 +152,7 @@ func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.Mod
 		}
 	}
 	*r = next
-	st.Reattach(st.Listeners[r.Listener].LoadBalancer, c.Now)
+	st.UpdateTargetGroupUse(st.Listeners[r.Listener].LoadBalancer, c.Now)
 	return &elb.ModifyRuleOutput{Rules: []types.Rule{s.describeRule(r)}}, nil
 }
 
@@ -167,10 +167,10 @@ func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.Del
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, store.Errorf(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
+		return nil, store.Errorf(store.UnprovenSource, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
 	}
 	st.RemoveRule(r)
-	st.Reattach(st.Listeners[r.Listener].LoadBalancer, c.Now)
+	st.UpdateTargetGroupUse(st.Listeners[r.Listener].LoadBalancer, c.Now)
 	return &elb.DeleteRuleOutput{}, nil
 }
 
@@ -186,7 +186,7 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 		return nil, err
 	}
 	if len(in.RulePriorities) == 0 {
-		return nil, validationError(store.Unproven, "A rule priority must be specified")
+		return nil, validationError(store.UnprovenSource, "A rule priority must be specified")
 	}
 	st := c.Partition.ELB
 	moved := map[*store.Rule]int32{}
@@ -198,26 +198,26 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 			return nil, err
 		}
 		if pair.Priority == nil {
-			return nil, validationError(store.Unproven, "A priority must be specified for rule '%s'", r.ARN)
+			return nil, validationError(store.UnprovenSource, "A priority must be specified for rule '%s'", r.ARN)
 		}
 		if _, twice := moved[r]; twice {
-			return nil, validationError(store.Unproven, "Rule '%s' was provided multiple times", r.ARN)
+			return nil, validationError(store.UnprovenSource, "Rule '%s' was provided multiple times", r.ARN)
 		}
 		if wanted[*pair.Priority] {
-			return nil, validationError(store.Unproven, "Priority '%d' was provided multiple times", *pair.Priority)
+			return nil, validationError(store.UnprovenSource, "Priority '%d' was provided multiple times", *pair.Priority)
 		}
 		if r.IsDefault() {
-			return nil, store.Errorf(store.Unproven, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
+			return nil, store.Errorf(store.UnprovenSource, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
 		}
 		if len(order) > 0 && order[0].Listener != r.Listener {
-			return nil, validationError(store.Unproven, "The rules must all belong to the same listener")
+			return nil, validationError(store.UnprovenSource, "The rules must all belong to the same listener")
 		}
 		moved[r], wanted[*pair.Priority] = *pair.Priority, true
 		order = append(order, r)
 	}
 	for _, other := range rulesOf(st, order[0].Listener) {
 		if _, moves := moved[other]; !moves && wanted[other.Priority] {
-			return nil, store.Errorf(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", other.Priority)
+			return nil, store.Errorf(store.ReportSource("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", other.Priority)
 		}
 	}
 	out := &elb.SetRulePrioritiesOutput{}
@@ -232,10 +232,10 @@ func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesIn
 func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
 	st := c.Partition.ELB
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
-		return nil, validationError(store.Unproven, "You must specify either listener rule ARNs or a listener ARN")
+		return nil, validationError(store.UnprovenSource, "You must specify either listener rule ARNs or a listener ARN")
 	}
 	if in.ListenerArn != nil && len(in.RuleArns) > 0 {
-		return nil, validationError(store.Unproven, "Listener rule ARNs and a listener ARN cannot be specified at the same time")
+		return nil, validationError(store.UnprovenSource, "Listener rule ARNs and a listener ARN cannot be specified at the same time")
 	}
 	var found []*store.Rule
 	inOrder := unordered

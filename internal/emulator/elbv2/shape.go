@@ -104,8 +104,8 @@ func (s *validation) err() error {
 	case 0:
 		return nil
 	case 1:
-		return validationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#2396"), "1 validation error detected: %s", s.violations[0])
+		return validationError(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#2396"), "1 validation error detected: %s", s.violations[0])
 	default:
-		return validationError(store.Unproven, "%d validation errors detected: %s", n, strings.Join(s.violations, "; "))
+		return validationError(store.UnprovenSource, "%d validation errors detected: %s", n, strings.Join(s.violations, "; "))
 	}
 }

@@ -96,7 +96,7 @@ func (s *listeners) DescribeSSLPolicies(c *store.Call, in *elb.DescribeSSLPolici
 	names := withoutDuplicates(in.Names)
 	for _, n := range names {
 		if !isSSLPolicy(n) {
-			return nil, store.Errorf(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", n)
+			return nil, store.Errorf(store.UnprovenSource, "SSLPolicyNotFound", "SSL policy '%s' not found", n)
 		}
 	}
 	if len(names) == 0 {

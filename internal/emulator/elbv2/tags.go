@@ -54,16 +54,16 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 	for _, t := range tags {
 		k := store.Value(t.Key)
 		if seen[k] {
-			return nil, store.Errorf(store.Unproven, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
+			return nil, store.Errorf(store.UnprovenSource, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
 		}
 		seen[k] = true
 		if strings.HasPrefix(strings.ToLower(k), reservedTagPrefix) {
-			return nil, validationError(store.Unproven, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagPrefix, k)
+			return nil, validationError(store.UnprovenSource, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagPrefix, k)
 		}
 		out[k] = store.Value(t.Value)
 	}
 	if len(out) > maxTagsPerResource {
-		return nil, store.Errorf(store.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", maxTagsPerResource)
+		return nil, store.Errorf(store.UnprovenSource, "TooManyTags", "The maximum number of tags per resource is '%d'", maxTagsPerResource)
 	}
 	return out, nil
 }
@@ -101,7 +101,7 @@ func findTags(st *store.ELBState, arn string) (*map[string]string, error) {
 		}
 		return k.tags, nil
 	}
-	return nil, validationError(store.Unproven, "'%s' is not a valid ARN", arn)
+	return nil, validationError(store.UnprovenSource, "'%s' is not a valid ARN", arn)
 }
 
 // tagsByARN returns a pointer to the tags of the resource with an ARN, or nil if there is no such resource. tags returns
@@ -116,7 +116,7 @@ func tagsByARN[T any](all map[string]*T, arn string, tags func(*T) *map[string]s
 // tagMaps returns pointers to the tags of the resources with the ARNs, in the order of the ARNs.
 func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
 	if len(arns) > maxARNsPerTagsCall {
-		return nil, validationError(store.Unproven, "Cannot have more than %d resources described", maxARNsPerTagsCall)
+		return nil, validationError(store.UnprovenSource, "Cannot have more than %d resources described", maxARNsPerTagsCall)
 	}
 	out := make([]*map[string]string, len(arns))
 	for i, arn := range arns {

@@ -36,7 +36,7 @@ func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInp
 	if err != nil {
 		return nil, err
 	}
-	p.RemoveEndedTargets(g, c.Now)
+	p.RemoveDrainedTargets(g, c.Now)
 	fresh, err := s.checkTargets(c, p, g, in.Targets)
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 			return nil, err
 		}
 		if d.AvailabilityZone != nil && g.Type != types.TargetTypeEnumIp {
-			return nil, validationError(store.Unproven, "An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
+			return nil, validationError(store.UnprovenSource, "An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
 		}
 		var err error
 		switch g.Type {
 		case types.TargetTypeEnumInstance:
 			if !instanceIDPattern.MatchString(t.ID) {
-				return nil, validationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3668"), "Instance ID '%s' is not valid", t.ID)
+				return nil, validationError(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#3668"), "Instance ID '%s' is not valid", t.ID)
 			}
 			i := p.Instances[t.ID]
 			if i == nil || i.VPCID != g.VPC {
@@ -112,18 +112,18 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 			continue
 		}
 		if isQUIC(g.Protocol) && isQUICServerIDTaken(p.ELB, g, t, out) {
-			return nil, validationError(store.Unproven, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
+			return nil, validationError(store.UnprovenSource, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
 		}
 		out = append(out, t)
 	}
 	if len(foreign) > 0 {
-		return nil, store.Errorf(store.Unproven, codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
+		return nil, store.Errorf(store.UnprovenSource, codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
 	}
 	if len(stopped) > 0 {
-		return nil, store.Errorf(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
+		return nil, store.Errorf(store.ReportSource("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
 	}
 	if len(onlyIPv4) > 0 {
-		return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3692"), codeTarget, "The following targets cannot be used with this IPv6 target group because of missing primary IPv6 addresses: %s", strings.Join(onlyIPv4, "', '"))
+		return nil, store.Errorf(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#3692"), codeTarget, "The following targets cannot be used with this IPv6 target group because of missing primary IPv6 addresses: %s", strings.Join(onlyIPv4, "', '"))
 	}
 	return out, nil
 }
@@ -137,9 +137,9 @@ func hasIPv6Address(p *store.Partition, i *store.Instance) bool {
 func checkQUICServerID(g *store.TargetGroup, id string) error {
 	switch {
 	case isQUIC(g.Protocol) && !quicServerIDPattern.MatchString(id):
-		return validationError(store.Unproven, "A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
+		return validationError(store.UnprovenSource, "A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
 	case !isQUIC(g.Protocol) && id != "":
-		return validationError(store.Unproven, "A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
+		return validationError(store.UnprovenSource, "A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	return nil
 }
@@ -174,22 +174,22 @@ func checkIPTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (a
 		if v6 {
 			family = "IPv6"
 		}
-		return "", "", validationError(store.Quoted("ansible-collections/community.aws#1441"), "The IP address '%s' is not a valid %s address", id, family)
+		return "", "", validationError(store.ReportSource("ansible-collections/community.aws#1441"), "The IP address '%s' is not a valid %s address", id, family)
 	}
 	vpc := p.VPCs[g.VPC]
 	if vpc != nil && vpc.Contains(netip.PrefixFrom(a, a.BitLen())) {
 		return a.String(), zoneOfAddress(p, g.VPC, a), nil
 	}
 	if !isAllowedOutsideVPC(a) {
-		return "", "", validationError(store.Unproven, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
+		return "", "", validationError(store.UnprovenSource, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
 	}
 	http := isHTTP(g.Protocol)
 	crossZoneOff := http && g.Attributes[attrCrossZone] == "false"
 	if zone == "" || crossZoneOff && zone == zoneAll {
-		return "", "", validationError(store.Unproven, "The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
+		return "", "", validationError(store.UnprovenSource, "The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
 	}
 	if zone != zoneAll && p.ZoneByName(zone) == nil {
-		return "", "", validationError(store.Unproven, "The Availability Zone '%s' is not valid", zone)
+		return "", "", validationError(store.UnprovenSource, "The Availability Zone '%s' is not valid", zone)
 	}
 	if http && !crossZoneOff {
 		zone = zoneAll
@@ -225,10 +225,10 @@ func isAllowedOutsideVPC(a netip.Addr) bool {
 
 func checkLambdaTarget(g *store.TargetGroup, id string, port bool) error {
 	if !lambdaARNPattern.MatchString(id) {
-		return validationError(store.Unproven, "Lambda function ARN '%s' is not valid", id)
+		return validationError(store.UnprovenSource, "Lambda function ARN '%s' is not valid", id)
 	}
 	if port {
-		return validationError(store.Unproven, "A port cannot be specified for target groups with target type 'lambda'")
+		return validationError(store.UnprovenSource, "A port cannot be specified for target groups with target type 'lambda'")
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func checkLambdaTarget(g *store.TargetGroup, id string, port bool) error {
 func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, t store.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
-		return store.Errorf(store.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
+		return store.Errorf(store.UnprovenSource, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
 	}
 	nlbs := map[string]bool{g.LoadBalancer: true}
 	for _, other := range p.ELB.TargetGroups {
@@ -249,14 +249,14 @@ func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, 
 		}
 	}
 	if most := s.quota(quotaNLBsPerALB); len(nlbs) > most {
-		return store.Errorf(store.Unproven, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
+		return store.Errorf(store.UnprovenSource, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
 	}
 	for _, l := range listenersOf(p.ELB, lb.ARN) {
 		if l.Port == t.Port {
 			return nil
 		}
 	}
-	return store.Errorf(store.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
+	return store.Errorf(store.UnprovenSource, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
 // DeregisterTargets deregisters targets. It ignores targets that are not registered. Targets that may have connections
@@ -276,19 +276,19 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 	}
 	for _, d := range in.Targets {
 		if g.Type == types.TargetTypeEnumInstance && !instanceIDPattern.MatchString(*d.Id) {
-			return nil, validationError(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3668"), "Instance ID '%s' is not valid", *d.Id)
+			return nil, validationError(store.ReportSource("kubernetes-sigs/aws-load-balancer-controller#3668"), "Instance ID '%s' is not valid", *d.Id)
 		}
 		if _, err := netip.ParseAddr(*d.Id); g.Type == types.TargetTypeEnumIp && err != nil {
-			return nil, validationError(store.Quoted("ansible-collections/community.aws#1441"), "The IP address '%s' is not a valid IPv4 address", *d.Id)
+			return nil, validationError(store.ReportSource("ansible-collections/community.aws#1441"), "The IP address '%s' is not a valid IPv4 address", *d.Id)
 		}
 	}
-	p.RemoveEndedTargets(g, c.Now)
+	p.RemoveDrainedTargets(g, c.Now)
 	for _, d := range in.Targets {
 		if t := g.Target(targetKey(g, d)); t != nil && !t.IsDraining() {
 			t.DrainUntil = c.Now.Add(drainDuration(p, g, t, c))
 		}
 	}
-	p.RemoveEndedTargets(g, c.Now)
+	p.RemoveDrainedTargets(g, c.Now)
 	return &elb.DeregisterTargetsOutput{}, nil
 }
 

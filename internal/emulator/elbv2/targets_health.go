@@ -26,7 +26,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	if err != nil {
 		return nil, err
 	}
-	p.RemoveEndedTargets(g, c.Now)
+	p.RemoveDrainedTargets(g, c.Now)
 	anomaly := slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAnomaly) ||
 		slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAll)
 	out := &elb.DescribeTargetHealthOutput{}
@@ -66,15 +66,15 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 func (s *targetGroups) describeHealth(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
-		Target:          &types.TargetDescription{Id: new(t.ID), QuicServerId: store.OptionalText(t.QUICServerID)},
+		Target:          &types.TargetDescription{Id: new(t.ID), QuicServerId: store.StringOrNil(t.QUICServerID)},
 		HealthCheckPort: healthCheckPort(g, t.Port),
-		TargetHealth:    &types.TargetHealth{State: v.State, Reason: v.Reason, Description: store.OptionalText(v.Description)},
+		TargetHealth:    &types.TargetHealth{State: v.State, Reason: v.Reason, Description: store.StringOrNil(v.Description)},
 	}
 	if t.Port != 0 {
 		out.Target.Port = new(t.Port)
 	}
 	if g.Type == types.TargetTypeEnumIp {
-		out.Target.AvailabilityZone = store.OptionalText(t.Zone)
+		out.Target.AvailabilityZone = store.StringOrNil(t.Zone)
 	}
 	lb := p.ELB.LoadBalancers[g.LoadBalancer]
 	if lb != nil && lb.Attributes[attrZonalShift] == "true" {
@@ -94,7 +94,7 @@ func (s *targetGroups) describeHealth(c *store.Call, p *store.Partition, g *stor
 func healthCheckPort(g *store.TargetGroup, port int32) *string {
 	switch {
 	case g.Check.Port != trafficPort:
-		return store.OptionalText(g.Check.Port)
+		return store.StringOrNil(g.Check.Port)
 	case port != 0:
 		return new(strconv.Itoa(int(port)))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// drainDuration returns how long a target is draining after its deregistration. It returns 0 for a target in the state unused,
-// initial or unavailable.
+// drainDuration returns how long a target is draining after its deregistration. It returns 0 for a target in the state
+// unused, initial or unavailable.
 func drainDuration(p *store.Partition, g *store.TargetGroup, t *store.Target, c *store.Call) time.Duration {
 	switch p.TargetHealth(g, t, c.Now).State {
 	case types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnavailable:
@@ -30,15 +30,15 @@ func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGrou
 	switch g.Type {
 	case types.TargetTypeEnumLambda:
 		if total > 1 {
-			return store.Errorf(store.Unproven, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
+			return store.Errorf(store.UnprovenSource, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
 		}
 	case types.TargetTypeEnumAlb:
 		if total > 1 {
-			return store.Errorf(store.Unproven, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
+			return store.Errorf(store.UnprovenSource, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
 		}
 	}
 	if most := s.quota(quotaTargetsPerTargetGroup); total > most {
-		return store.Errorf(store.Unproven, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
+		return store.Errorf(store.UnprovenSource, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
 	}
 	lb := st.LoadBalancers[g.LoadBalancer]
 	if lb == nil {
@@ -102,7 +102,7 @@ func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalanc
 		name = quotaTargetsNLB
 	}
 	if most := s.quota(name); total > most {
-		return store.Errorf(store.Quoted("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return store.Errorf(store.ReportSource("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	if !lb.IsALB() {
 		return s.checkZoneTargets(lb, groups, added)
@@ -110,7 +110,7 @@ func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalanc
 	most := s.quota(quotaRegistrationsPerTargetID)
 	for _, id := range store.SortedKeys(byID) {
 		if byID[id] > most {
-			return store.Errorf(store.Unproven, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
+			return store.Errorf(store.UnprovenSource, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (s *core) checkZoneTargets(lb *store.LoadBalancer, groups []*store.TargetGr
 			n += byZone[""]
 		}
 		if n > most {
-			return store.Errorf(store.Unproven, "TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return store.Errorf(store.UnprovenSource, "TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	return nil

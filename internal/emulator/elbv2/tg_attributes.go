@@ -64,7 +64,7 @@ func targetGroupAttributes() []attribute {
 // balancer do.
 func checkAppCookieName(key, value string) error {
 	if strings.HasPrefix(value, "AWSALB") {
-		return validationError(store.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
+		return validationError(store.UnprovenSource, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
 	}
 	return nil
 }
@@ -102,9 +102,9 @@ func targetGroupAttributeSchema(g *store.TargetGroup) attributeSchema {
 		isSupported: func(key string) bool { return slices.Contains(keys, key) },
 		unsupportedError: func(key string) error {
 			if g.Type == types.TargetTypeEnumLambda {
-				return configurationError(store.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
+				return configurationError(store.UnprovenSource, "A target group with target type 'lambda' does not support the attribute %s", key)
 			}
-			return configurationError(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+			return configurationError(store.ReportSource("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 		},
 	}
 }
@@ -174,7 +174,7 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.Modify
 		return nil, err
 	}
 	if g.Type == types.TargetTypeEnumAlb && len(settings) > 0 {
-		return nil, configurationError(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+		return nil, configurationError(store.ReportSource("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 	}
 	if err := checkTargetGroupAttributes(g, next); err != nil {
 		return nil, err
@@ -202,24 +202,24 @@ func checkHTTPTargetGroupAttributes(g *store.TargetGroup, next map[string]string
 	kind := next[attrStickinessType]
 	sticky := next[attrStickiness] == "true"
 	if kind != "lb_cookie" && kind != "app_cookie" {
-		return configurationError(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return configurationError(store.ReportSource("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if sticky && kind == "app_cookie" && next[attrStickyAppName] == "" {
-		return configurationError(store.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
+		return configurationError(store.UnprovenSource, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
 	}
 	if next[attrSlowStart] != "0" && next[attrAlgorithm] != "round_robin" {
-		return configurationError(store.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
+		return configurationError(store.UnprovenSource, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
 	}
 	if next[attrAnomalyMitigation] == "on" && next[attrAlgorithm] != "weighted_random" {
-		return configurationError(store.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
+		return configurationError(store.UnprovenSource, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
 	}
 	if next[attrCrossZone] == "false" {
 		if sticky {
-			return configurationError(store.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
+			return configurationError(store.UnprovenSource, "Stickiness cannot be enabled when cross-zone load balancing is off")
 		}
 		for _, t := range g.Targets {
 			if t.Zone == zoneAll {
-				return configurationError(store.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
+				return configurationError(store.UnprovenSource, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
 			}
 		}
 	}
@@ -228,19 +228,19 @@ func checkHTTPTargetGroupAttributes(g *store.TargetGroup, next map[string]string
 
 func checkTCPTargetGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if kind, ok := next[attrStickinessType]; ok && kind != "source_ip" {
-		return configurationError(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return configurationError(store.ReportSource("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if next[attrStickiness] == "true" && g.Protocol == types.ProtocolEnumTls {
-		return configurationError(store.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
+		return configurationError(store.UnprovenSource, "You cannot enable stickiness on target groups with the TLS protocol")
 	}
 	if next[attrPreserveClientIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return configurationError(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
+		return configurationError(store.UnprovenSource, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
 	}
 	if next[attrUnhealthyTermination] == "true" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return configurationError(store.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
+		return configurationError(store.UnprovenSource, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
 	}
 	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTermination] == "true" {
-		return configurationError(store.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTermination, attrUnhealthyDraining)
+		return configurationError(store.UnprovenSource, "You must disable '%s' to set '%s'", attrUnhealthyTermination, attrUnhealthyDraining)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func checkHealthThresholds(next map[string]string) error {
 			continue
 		}
 		if atoi(dns) < atoi(routing) {
-			return configurationError(store.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
+			return configurationError(store.UnprovenSource, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
 		}
 	}
 	return nil

@@ -53,13 +53,13 @@ func mergeHealthCheck(g *store.TargetGroup, h store.HealthCheck, in healthCheckS
 	none := store.HealthCheck{}
 	lambda := g.Type == types.TargetTypeEnumLambda
 	if lambda && (in.protocol != "" || in.port != nil) {
-		return none, configurationError(store.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
+		return none, configurationError(store.UnprovenSource, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
 	}
 	if in.enabled != nil {
 		h.Enabled = *in.enabled
 	}
 	if !lambda && !h.Enabled {
-		return none, configurationError(store.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
+		return none, configurationError(store.UnprovenSource, "Health checks must be enabled for target groups with target type '%s'", g.Type)
 	}
 	if in.protocol != "" && in.protocol != h.Protocol {
 		h.Protocol = in.protocol
@@ -74,15 +74,15 @@ func mergeHealthCheck(g *store.TargetGroup, h store.HealthCheck, in healthCheckS
 	if in.port != nil {
 		h.Port = *in.port
 		if n, err := strconv.Atoi(h.Port); h.Port != trafficPort && (err != nil || n < 1 || n > 65535) {
-			return none, validationError(store.Unproven, "Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
+			return none, validationError(store.UnprovenSource, "Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
 		}
 	}
 	if in.path != nil {
 		if tcp {
-			return none, configurationError(store.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
+			return none, configurationError(store.UnprovenSource, "Health check paths are not supported for health checks for target groups with the TCP protocol")
 		}
 		if !strings.HasPrefix(*in.path, "/") {
-			return none, validationError(store.Unproven, "Health check path '%s' must begin with a '/' character", *in.path)
+			return none, validationError(store.UnprovenSource, "Health check path '%s' must begin with a '/' character", *in.path)
 		}
 		h.Path = *in.path
 	}
@@ -110,9 +110,9 @@ func checkHealthCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error 
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
 		return nil
 	case p != types.ProtocolEnumTcp:
-		return configurationError(store.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
+		return configurationError(store.UnprovenSource, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
 	case isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumAlb:
-		return configurationError(store.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
+		return configurationError(store.UnprovenSource, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
 	}
 	return nil
 }
@@ -158,19 +158,19 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 		return nil
 	}
 	if h.Protocol == types.ProtocolEnumTcp {
-		return configurationError(store.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
+		return configurationError(store.UnprovenSource, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
 	}
 	grpc := g.ProtocolVersion == versionGRPC
 	if m.HttpCode != nil && m.GrpcCode != nil {
-		return validationError(store.Unproven, "You cannot specify both an HTTP code and a gRPC code in a health check matcher")
+		return validationError(store.UnprovenSource, "You cannot specify both an HTTP code and a gRPC code in a health check matcher")
 	}
 	if grpc != (m.GrpcCode != nil) {
-		return validationError(store.Unproven, "The health check matcher does not fit the protocol version of the target group")
+		return validationError(store.UnprovenSource, "The health check matcher does not fit the protocol version of the target group")
 	}
 	switch {
 	case grpc:
 		if !areCodesWithin(*m.GrpcCode, 0, 99) {
-			return validationError(store.Unproven, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
+			return validationError(store.UnprovenSource, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
 		}
 		h.GRPCCodes = *m.GrpcCode
 	default:
@@ -179,7 +179,7 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 			high = 599
 		}
 		if !areCodesWithin(*m.HttpCode, low, high) {
-			return validationError(store.Unproven, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
+			return validationError(store.UnprovenSource, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
 		}
 		h.HTTPCodes = *m.HttpCode
 	}
@@ -209,9 +209,9 @@ func checkHealthCheckTimes(g *store.TargetGroup, h store.HealthCheck) error {
 	strict := isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumLambda
 	switch {
 	case strict && t >= i:
-		return validationError(store.Quoted("hashicorp/terraform-provider-aws#2366"), "Health check timeout '%d' must be smaller than the interval '%d'", t, i)
+		return validationError(store.ReportSource("hashicorp/terraform-provider-aws#2366"), "Health check timeout '%d' must be smaller than the interval '%d'", t, i)
 	case t > i:
-		return validationError(store.Unproven, "Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
+		return validationError(store.UnprovenSource, "Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
 	}
 	return nil
 }

@@ -62,12 +62,12 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 			continue
 		}
 		if !isSameTargetGroup(other, g) {
-			return nil, store.Errorf(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
+			return nil, store.Errorf(store.ReportSource("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
 		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroupWithoutLoadBalancers(other)}}, nil
 	}
 	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
-		return nil, store.Errorf(store.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
+		return nil, store.Errorf(store.UnprovenSource, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
 	}
 	g.ID = s.store.RandomHex(16)
 	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
@@ -79,13 +79,13 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 func checkTargetGroupName(name string) error {
 	switch {
 	case len(name) > 32:
-		return validationError(store.Unproven, "Target group name '%s' cannot be longer than '32' characters", name)
+		return validationError(store.UnprovenSource, "Target group name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return validationError(store.Unproven, "Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
+		return validationError(store.UnprovenSource, "Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return validationError(store.Unproven, "Target group name '%s' cannot begin or end with '-'", name)
+		return validationError(store.UnprovenSource, "Target group name '%s' cannot begin or end with '-'", name)
 	case strings.Contains(name, "--"):
-		return validationError(store.Unproven, "Target group name '%s' cannot contain '--'", name)
+		return validationError(store.UnprovenSource, "Target group name '%s' cannot contain '--'", name)
 	}
 	return nil
 }
@@ -102,28 +102,28 @@ func checkTargetGroupKind(p *store.Partition, g *store.TargetGroup, in *elb.Crea
 			{in.ProtocolVersion != nil, "Protocol version"}, {in.TargetControlPort != nil, "Target control port"},
 		} {
 			if bad.given {
-				return validationError(store.Quoted("boto/boto3#1834"), "%s cannot be specified for target groups with target type 'lambda'", bad.what)
+				return validationError(store.ReportSource("boto/boto3#1834"), "%s cannot be specified for target groups with target type 'lambda'", bad.what)
 			}
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-			return validationError(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
+			return validationError(store.UnprovenSource, "IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
 		}
 		return nil
 	}
 	if g.Protocol == "" || in.Port == nil {
-		return validationError(store.Unproven, "A target group of type '%s' must have a protocol and a port", g.Type)
+		return validationError(store.UnprovenSource, "A target group of type '%s' must have a protocol and a port", g.Type)
 	}
 	if g.Protocol == types.ProtocolEnumGeneve {
-		return validationError(store.Own, "Target groups with the GENEVE protocol are not supported by this emulator")
+		return validationError(store.EmulatorSource, "Target groups with the GENEVE protocol are not supported by this emulator")
 	}
 	if g.VPC == "" {
-		return validationError(store.Quoted("awsdocs/aws-cloudformation-user-guide#467"), "A VPC ID must be specified")
+		return validationError(store.ReportSource("awsdocs/aws-cloudformation-user-guide#467"), "A VPC ID must be specified")
 	}
 	if p.VPCs[g.VPC] == nil {
-		return validationError(store.Quoted("ansible/ansible#31919"), "The VPC ID '%s' is not found", g.VPC)
+		return validationError(store.ReportSource("ansible/ansible#31919"), "The VPC ID '%s' is not found", g.VPC)
 	}
 	if g.Type == types.TargetTypeEnumAlb && g.Protocol != types.ProtocolEnumTcp {
-		return validationError(store.Unproven, "Target groups with target type 'alb' must have the TCP protocol")
+		return validationError(store.UnprovenSource, "Target groups with target type 'alb' must have the TCP protocol")
 	}
 	switch {
 	case isHTTP(g.Protocol):
@@ -131,18 +131,18 @@ func checkTargetGroupKind(p *store.Partition, g *store.TargetGroup, in *elb.Crea
 			g.ProtocolVersion = versionHTTP1
 		}
 		if v := g.ProtocolVersion; v != versionHTTP1 && v != versionHTTP2 && v != versionGRPC {
-			return validationError(store.Unproven, "Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
+			return validationError(store.UnprovenSource, "Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
 		}
 	case in.ProtocolVersion != nil:
-		return validationError(store.Unproven, "Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
+		return validationError(store.UnprovenSource, "Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
 	case in.TargetControlPort != nil:
-		return validationError(store.Unproven, "A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
+		return validationError(store.UnprovenSource, "A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	if g.Addressing == "" {
 		g.Addressing = types.TargetGroupIpAddressTypeEnumIpv4
 	}
 	if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && g.Type == types.TargetTypeEnumAlb {
-		return validationError(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'alb'")
+		return validationError(store.UnprovenSource, "IP address type 'ipv6' is not supported for target groups with target type 'alb'")
 	}
 	return nil
 }
@@ -171,8 +171,8 @@ func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	h := g.Check
 	out := types.TargetGroup{
 		TargetGroupArn: new(g.ARN), TargetGroupName: new(g.Name), TargetType: g.Type, Protocol: g.Protocol,
-		ProtocolVersion: store.OptionalText(g.ProtocolVersion), VpcId: store.OptionalText(g.VPC), IpAddressType: g.Addressing,
-		HealthCheckEnabled: new(h.Enabled), HealthCheckProtocol: h.Protocol, HealthCheckPort: store.OptionalText(h.Port), HealthCheckPath: store.OptionalText(h.Path),
+		ProtocolVersion: store.StringOrNil(g.ProtocolVersion), VpcId: store.StringOrNil(g.VPC), IpAddressType: g.Addressing,
+		HealthCheckEnabled: new(h.Enabled), HealthCheckProtocol: h.Protocol, HealthCheckPort: store.StringOrNil(h.Port), HealthCheckPath: store.StringOrNil(h.Path),
 		HealthCheckIntervalSeconds: new(h.IntervalSeconds), HealthCheckTimeoutSeconds: new(h.TimeoutSeconds),
 		HealthyThresholdCount: new(h.HealthyThreshold), UnhealthyThresholdCount: new(h.UnhealthyThreshold),
 		LoadBalancerArns: []string{},
@@ -187,7 +187,7 @@ func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 		out.LoadBalancerArns = append(out.LoadBalancerArns, g.LoadBalancer)
 	}
 	if h.HTTPCodes != "" || h.GRPCCodes != "" {
-		out.Matcher = &types.Matcher{HttpCode: store.OptionalText(h.HTTPCodes), GrpcCode: store.OptionalText(h.GRPCCodes)}
+		out.Matcher = &types.Matcher{HttpCode: store.StringOrNil(h.HTTPCodes), GrpcCode: store.StringOrNil(h.GRPCCodes)}
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTarge
 		}
 	}
 	if ways > 1 {
-		return nil, validationError(store.Unproven, "Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
+		return nil, validationError(store.UnprovenSource, "Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
 	}
 	var found []*store.TargetGroup
 	switch {
@@ -113,7 +113,7 @@ func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGrou
 	}
 	lingers := !g.Detached.IsZero() && c.Now.Before(g.Detached.Add(s.store.Config.ELB.TargetGroupLinger))
 	if g.LoadBalancer != "" || lingers {
-		return nil, store.Errorf(store.Quoted("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
+		return nil, store.Errorf(store.ReportSource("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
 	}
 	delete(st.TargetGroups, arn)
 	return &elb.DeleteTargetGroupOutput{}, nil

@@ -27,19 +27,19 @@ func checkTransforms(in []types.RuleTransform) ([]types.RuleTransform, error) {
 	var out []types.RuleTransform
 	for _, t := range in {
 		if seen[t.Type] {
-			return nil, validationError(store.Unproven, "A rule can only have one '%s' transform", t.Type)
+			return nil, validationError(store.UnprovenSource, "A rule can only have one '%s' transform", t.Type)
 		}
 		seen[t.Type] = true
 		host := t.Type == types.TransformTypeEnumHostHeaderRewrite
 		if host != (t.HostHeaderRewriteConfig != nil) || host == (t.UrlRewriteConfig != nil) {
-			return nil, validationError(store.Unproven, "For transforms of type '%s', you must specify exactly its own configuration", t.Type)
+			return nil, validationError(store.UnprovenSource, "For transforms of type '%s', you must specify exactly its own configuration", t.Type)
 		}
 		list := rewriteConfigs(t)
 		if len(list) != 1 {
-			return nil, validationError(store.Unproven, "A transform of type '%s' must have exactly one rewrite", t.Type)
+			return nil, validationError(store.UnprovenSource, "A transform of type '%s' must have exactly one rewrite", t.Type)
 		}
 		if list[0].Regex == nil || list[0].Replace == nil {
-			return nil, validationError(store.Unproven, "A rewrite must have a regular expression and a replacement")
+			return nil, validationError(store.UnprovenSource, "A rewrite must have a regular expression and a replacement")
 		}
 		if err := checkRegex(*list[0].Regex); err != nil {
 			return nil, err

@@ -41,11 +41,11 @@ func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreIn
 			if other.Bucket == t.Bucket && other.Key == t.Key && other.Version == t.Version && equalJSON(other.Tags, t.Tags) {
 				return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, other)}}, nil
 			}
-			return nil, store.Errorf(store.Unproven, "DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
+			return nil, store.Errorf(store.UnprovenSource, "DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
 		}
 	}
 	if most := s.quota(quotaTrustStores); len(st.TrustStores) >= most {
-		return nil, store.Errorf(store.Unproven, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
+		return nil, store.Errorf(store.UnprovenSource, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
 	}
 	t.ARN = newARN(p, fmt.Sprintf("truststore/%s/%s", t.Name, s.store.RandomHex(16)))
 	st.TrustStores[t.ARN] = t
@@ -91,7 +91,7 @@ func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreIn
 		return nil, err
 	}
 	if len(trustStoreListeners(st, t.ARN)) > 0 {
-		return nil, store.Errorf(store.Unproven, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
+		return nil, store.Errorf(store.UnprovenSource, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
 	}
 	delete(st.TrustStores, t.ARN)
 	return &elb.DeleteTrustStoreOutput{}, nil
@@ -101,7 +101,7 @@ func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreIn
 func (s *trustStores) DescribeTrustStores(c *store.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
 	st := c.Partition.ELB
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
-		return nil, validationError(store.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
+		return nil, validationError(store.UnprovenSource, "Trust store names and trust store ARNs cannot be specified at the same time")
 	}
 	found, err := findAll(st, kindTrustStore, st.TrustStores, in.TrustStoreArns)
 	if err != nil {
@@ -168,12 +168,12 @@ func (s *trustStores) AddTrustStoreRevocations(c *store.Call, in *elb.AddTrustSt
 		return nil, err
 	}
 	if most := s.quota(quotaRevocationEntries); len(t.Revocations)+len(in.RevocationContents) > most {
-		return nil, store.Errorf(store.Unproven, "TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
+		return nil, store.Errorf(store.UnprovenSource, "TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
 	}
 	out := &elb.AddTrustStoreRevocationsOutput{}
 	for _, r := range in.RevocationContents {
 		if store.Value(r.S3Bucket) == "" || store.Value(r.S3Key) == "" {
-			return nil, store.Errorf(store.Unproven, "RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
+			return nil, store.Errorf(store.UnprovenSource, "RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
 		}
 	}
 	for _, r := range in.RevocationContents {
@@ -198,7 +198,7 @@ func (s *trustStores) DescribeTrustStoreRevocations(c *store.Call, in *elb.Descr
 	for _, id := range in.RevocationIds {
 		i := slices.IndexFunc(t.Revocations, func(r store.TrustStoreRevocation) bool { return r.ID == id })
 		if i < 0 {
-			return nil, store.Errorf(store.Unproven, "RevocationIdNotFound", "Revocation '%d' not found", id)
+			return nil, store.Errorf(store.UnprovenSource, "RevocationIdNotFound", "Revocation '%d' not found", id)
 		}
 		found = append(found, t.Revocations[i])
 	}

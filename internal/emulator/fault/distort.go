@@ -29,26 +29,26 @@ type Distortion struct {
 // Distort returns a copy of answer, which is the output of an operation, with the member changed.
 func (d Distortion) Distort(answer any) any {
 	out := deepCopy(reflect.ValueOf(answer))
-	d.applyAt(out, strings.Split(d.Member, "."))
+	d.distortAtPath(out, strings.Split(d.Member, "."))
 	return out.Interface()
 }
 
-func (d Distortion) applyAt(v reflect.Value, path []string) {
+func (d Distortion) distortAtPath(v reflect.Value, path []string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			d.applyAt(v.Elem(), path)
+			d.distortAtPath(v.Elem(), path)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			d.applyAt(v.Index(i), path)
+			d.distortAtPath(v.Index(i), path)
 		}
 	case reflect.Struct:
 		f := v.FieldByName(path[0])
 		switch {
 		case !f.IsValid():
 		case len(path) > 1:
-			d.applyAt(f, path[1:])
+			d.distortAtPath(f, path[1:])
 		default:
 			d.distortMember(f)
 		}
@@ -68,7 +68,7 @@ func (d Distortion) distortMember(f reflect.Value) {
 			}
 		}
 	case SwapCase:
-		replaceTexts(f, func(s string) string {
+		replaceStrings(f, func(s string) string {
 			return strings.Map(func(r rune) rune {
 				if unicode.IsUpper(r) {
 					return unicode.ToLower(r)
@@ -83,18 +83,18 @@ func (d Distortion) distortMember(f reflect.Value) {
 	}
 }
 
-// replaceTexts replaces each string in f by the result of change.
-func replaceTexts(f reflect.Value, change func(string) string) {
+// replaceStrings replaces each string in f by the result of change.
+func replaceStrings(f reflect.Value, change func(string) string) {
 	switch f.Kind() {
 	case reflect.String:
 		f.SetString(change(f.String()))
 	case reflect.Pointer:
 		if !f.IsNil() {
-			replaceTexts(f.Elem(), change)
+			replaceStrings(f.Elem(), change)
 		}
 	case reflect.Slice:
 		for i := range f.Len() {
-			replaceTexts(f.Index(i), change)
+			replaceStrings(f.Index(i), change)
 		}
 	}
 }

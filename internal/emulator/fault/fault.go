@@ -53,7 +53,7 @@ type Action struct {
 	After func() `json:"-"`
 }
 
-func (a Action) fails() bool {
+func (a Action) failsCall() bool {
 	return a.Error != nil || a.Throttle || a.Deny || a.Reset || a.Lose || a.Hang
 }
 
@@ -194,20 +194,20 @@ func (s *Set) Decide(c Call) Action {
 		s.mutation++
 		c.Mutation = s.mutation
 	}
-	out := Action{Throttle: s.overLimit(c)}
+	out := Action{Throttle: s.takeTokens(c)}
 	for _, r := range s.rules {
-		if !out.fails() && r.matchAndCount(c) {
+		if !out.failsCall() && r.matchAndCount(c) {
 			out = mergeActions(out, r.Action)
 		}
 	}
 	hook := s.hook
 	s.mu.Unlock()
 
-	if hook != nil && !out.fails() {
+	if hook != nil && !out.failsCall() {
 		out = mergeActions(out, hook(c))
 	}
 	if out.Deny && !out.Throttle {
-		out.Error = DenialError(c.Service, c.Operation)
+		out.Error = AccessDeniedError(c.Service, c.Operation)
 	}
 	if out.Throttle {
 		out.Error = ThrottlingError(c.Service)

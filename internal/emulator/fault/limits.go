@@ -44,8 +44,8 @@ type bucketLevel struct {
 	updatedAt time.Time
 }
 
-// overLimit takes a token from each bucket that applies to a call. It reports whether one of these buckets had no token.
-func (s *Set) overLimit(c Call) bool {
+// takeTokens takes a token from each bucket that applies to a call. It reports whether one of these buckets had no token.
+func (s *Set) takeTokens(c Call) bool {
 	over, served := false, false
 	for _, b := range s.limits.Buckets {
 		if b.Service != c.Service || (served && !b.Shared) || !b.matches(c) {
@@ -148,17 +148,17 @@ func documentedLimits(name string, elbReads, elbReadRate, factor float64) Limits
 func ThrottlingError(service string) *store.Error {
 	switch service {
 	case "ec2":
-		return store.Errorf(store.Unproven, "RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
+		return store.Errorf(store.UnprovenSource, "RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
 	case "elasticloadbalancing", "sts", "iam", "route53":
-		return store.Errorf(store.Quoted("ansible-collections/community.aws#444"), "Throttling", "Rate exceeded").WithStatus(400)
+		return store.Errorf(store.ReportSource("ansible-collections/community.aws#444"), "Throttling", "Rate exceeded").WithStatus(400)
 	case "tagging":
-		return store.Errorf(store.Unproven, "ThrottledException", "Rate exceeded").WithStatus(400)
+		return store.Errorf(store.UnprovenSource, "ThrottledException", "Rate exceeded").WithStatus(400)
 	}
-	return store.Errorf(store.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
+	return store.Errorf(store.UnprovenSource, "ThrottlingException", "Rate exceeded").WithStatus(400)
 }
 
-// DenialError returns the error of a service for a caller who has no permission for an operation.
-func DenialError(service, operation string) *store.Error {
+// AccessDeniedError returns the error of a service for a caller who has no permission for an operation.
+func AccessDeniedError(service, operation string) *store.Error {
 	action := authz.ActionPrefix(service) + ":" + operation
 	return authz.AccessDeniedError(service, "arn:aws:sts::123456789012:assumed-role/controller/fulcrum", action, "",
 		"no identity-based policy allows the "+action+" action")

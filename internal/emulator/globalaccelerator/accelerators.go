@@ -27,7 +27,7 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	}
 	given := *in
 	given.IdempotencyToken = nil
-	made, err := s.findCreation(c, in.IdempotencyToken, given)
+	made, err := s.findByIdempotencyToken(c, in.IdempotencyToken, given)
 	if err != nil {
 		return nil, err
 	}
@@ -41,13 +41,13 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 		DNSName: "a" + s.store.RandomHex(16) + ".awsglobalaccelerator.com", Created: c.Now, Tags: map[string]string{},
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack && len(in.IpAddresses) > 0 {
-		return nil, invalid(store.Unproven, "IP addresses cannot be specified for an accelerator with the IP address type DUAL_STACK")
+		return nil, invalidArgumentError(store.UnprovenSource, "IP addresses cannot be specified for an accelerator with the IP address type DUAL_STACK")
 	}
 	if err := s.assignAddresses(c, a, in.IpAddresses); err != nil {
 		return nil, err
 	}
 	if most := s.store.Quota(quotaAccelerators, 20); len(st.Accelerators) >= most {
-		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d accelerators has been reached", most)
+		return nil, store.Errorf(store.UnprovenSource, codeLimit, "The limit of %d accelerators has been reached", most)
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
 		s.addIPv6(a)
@@ -56,7 +56,7 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 		a.Tags[*t.Key] = *t.Value
 	}
 	st.Accelerators[a.ARN] = a
-	s.storeCreation(c, made, a.ARN)
+	s.storeIdempotencyToken(c, made, a.ARN)
 	s.store.AddServiceLinkedRole(c.Account, store.LinkedServiceAccelerator)
 	s.recordChange(c, a)
 	return &ga.CreateAcceleratorOutput{Accelerator: describeAccelerator(c, a)}, nil
@@ -70,16 +70,16 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 	for _, text := range requested {
 		address, err := netip.ParseAddr(text)
 		if err != nil || !address.Is4() {
-			return invalid(store.Unproven, "The IP address '%s' is not an IPv4 address", text)
+			return invalidArgumentError(store.UnprovenSource, "The IP address '%s' is not an IPv4 address", text)
 		}
 		r := s.byoipRangeWithAddress(c, address)
 		switch {
 		case r == nil:
-			return invalid(store.Unproven, "The IP address '%s' is not in an address range that was provisioned for the account", text)
+			return invalidArgumentError(store.UnprovenSource, "The IP address '%s' is not in an address range that was provisioned for the account", text)
 		case taken[r.Block]:
-			return invalid(store.Unproven, "The IP addresses must be of different address ranges")
+			return invalidArgumentError(store.UnprovenSource, "The IP addresses must be of different address ranges")
 		case s.acceleratorWithAddress(address) != nil && s.acceleratorWithAddress(address) != a:
-			return invalid(store.Unproven, "The IP address '%s' is in use", text)
+			return invalidArgumentError(store.UnprovenSource, "The IP address '%s' is in use", text)
 		}
 		taken[r.Block] = true
 		out = append(out, address)
@@ -94,7 +94,7 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, reque
 			out = append(out, a.IPv4[i])
 			continue
 		}
-		out = append(out, s.freeAddress(zone.Public))
+		out = append(out, s.randomFreeAddress(zone.Public))
 	}
 	a.IPv4 = out
 	return nil
@@ -123,8 +123,8 @@ func (s accelerators) acceleratorWithAddress(address netip.Addr) *store.Accelera
 	return nil
 }
 
-// freeAddress returns a random address of block that no accelerator has.
-func (s accelerators) freeAddress(block netip.Prefix) netip.Addr {
+// randomFreeAddress returns a random address of block that no accelerator has.
+func (s accelerators) randomFreeAddress(block netip.Prefix) netip.Addr {
 	for {
 		if a := s.store.RandomAddress(block); s.acceleratorWithAddress(a) == nil {
 			return a
@@ -136,7 +136,7 @@ func (s accelerators) addIPv6(a *store.Accelerator) {
 	a.Addressing = types.IpAddressTypeDualStack
 	a.DualStackDNSName = "a" + s.store.RandomHex(16) + ".dualstack.awsglobalaccelerator.com"
 	for _, block := range s.store.Config.Accelerator.IPv6 {
-		a.IPv6 = append(a.IPv6, s.freeAddress(block))
+		a.IPv6 = append(a.IPv6, s.randomFreeAddress(block))
 	}
 }
 
@@ -151,9 +151,9 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 		return nil, err
 	}
 	if len(in.IpAddresses) > 0 && (in.IpAddressType != "" || in.Enabled != nil && !*in.Enabled) {
-		return nil, store.Errorf(store.Unproven, "ConflictException", "IP addresses cannot be changed together with the IP address type, or while the accelerator is disabled")
+		return nil, store.Errorf(store.UnprovenSource, "ConflictException", "IP addresses cannot be changed together with the IP address type, or while the accelerator is disabled")
 	}
-	if err := s.checkNotBusy(c, a); err != nil {
+	if err := s.checkNoTransaction(c, a); err != nil {
 		return nil, err
 	}
 	if in.IpAddressType == types.IpAddressTypeDualStack {
@@ -163,14 +163,14 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 	}
 	if len(in.IpAddresses) > 0 {
 		if a.Addressing == types.IpAddressTypeDualStack {
-			return nil, invalid(store.Unproven, "IP addresses cannot be specified for an accelerator with the IP address type DUAL_STACK")
+			return nil, invalidArgumentError(store.UnprovenSource, "IP addresses cannot be specified for an accelerator with the IP address type DUAL_STACK")
 		}
 		if err := s.assignAddresses(c, a, in.IpAddresses); err != nil {
 			return nil, err
 		}
 	}
 	if in.IpAddressType != "" && in.IpAddressType != a.Addressing {
-		s.changeAddressing(c, a, in.IpAddressType)
+		s.changeIPAddressType(c, a, in.IpAddressType)
 	}
 	if in.Name != nil {
 		a.Name = *in.Name
@@ -185,7 +185,7 @@ func (s accelerators) UpdateAccelerator(c *store.Call, in *ga.UpdateAcceleratorI
 	return &ga.UpdateAcceleratorOutput{Accelerator: describeAccelerator(c, a)}, nil
 }
 
-func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to types.IpAddressType) {
+func (s accelerators) changeIPAddressType(c *store.Call, a *store.Accelerator, to types.IpAddressType) {
 	if to == types.IpAddressTypeDualStack {
 		s.addIPv6(a)
 	} else {
@@ -228,16 +228,16 @@ func (s accelerators) DeleteAccelerator(c *store.Call, in *ga.DeleteAcceleratorI
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkNotBusy(c, a); err != nil {
+	if err := s.checkNoTransaction(c, a); err != nil {
 		return nil, err
 	}
 	switch {
 	case !a.Enabled && c.Now.Before(a.DisabledFrom) && s.store.Config.Accelerator.BusyAfterDisable:
-		return nil, inProgressError(a)
+		return nil, transactionInProgressError(a)
 	case a.Enabled || c.Now.Before(a.DisabledFrom):
-		return nil, store.Errorf(store.Unproven, codeNotDisabled, "The accelerator '%s' is not disabled", a.ARN)
+		return nil, store.Errorf(store.UnprovenSource, codeNotDisabled, "The accelerator '%s' is not disabled", a.ARN)
 	case len(a.Listeners) > 0:
-		return nil, store.Errorf(store.Unproven, "AssociatedListenerFoundException", "The accelerator '%s' has listeners", a.ARN)
+		return nil, store.Errorf(store.UnprovenSource, "AssociatedListenerFoundException", "The accelerator '%s' has listeners", a.ARN)
 	}
 	delete(s.acceleratorState(c).Accelerators, a.ARN)
 	return &ga.DeleteAcceleratorOutput{}, nil

@@ -118,7 +118,7 @@ func TestListsArePaginated(t *testing.T) {
 			}
 		}
 		for _, size := range []int32{0, 101} {
-			if _, _, err := list(&size, nil); errorCode(err) != invalid {
+			if _, _, err := list(&size, nil); errorCode(err) != invalidArgumentError {
 				t.Errorf("%s with MaxResults %d: %v", name, size, err)
 			}
 		}
@@ -160,11 +160,11 @@ func TestTags(t *testing.T) {
 	if got := read(); got != "b=3 c=" {
 		t.Errorf("tags %s", got)
 	}
-	r.checkError(invalid, put(a.AcceleratorArn, tag("aws:x", "")))
-	r.checkError(invalid, put(a.AcceleratorArn, tag(strings.Repeat("k", 129), "")))
-	r.checkError(invalid, put(a.AcceleratorArn, tag("k", strings.Repeat("v", 257))))
-	r.checkError(invalid, put(l.ListenerArn, tag("k", "v")))
-	r.checkError(invalid, remove(a.AcceleratorArn, "aws:x"))
+	r.checkError(invalidArgumentError, put(a.AcceleratorArn, tag("aws:x", "")))
+	r.checkError(invalidArgumentError, put(a.AcceleratorArn, tag(strings.Repeat("k", 129), "")))
+	r.checkError(invalidArgumentError, put(a.AcceleratorArn, tag("k", strings.Repeat("v", 257))))
+	r.checkError(invalidArgumentError, put(l.ListenerArn, tag("k", "v")))
+	r.checkError(invalidArgumentError, remove(a.AcceleratorArn, "aws:x"))
 	r.checkError("AcceleratorNotFoundException", put(aws.String(missingAcceleratorARN), tag("k", "v")))
 	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListTagsForResource(r.ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(missingAcceleratorARN)})))
 	r.checkError("", remove(aws.String(missingAcceleratorARN), "k"))
@@ -173,7 +173,7 @@ func TestTags(t *testing.T) {
 		many = append(many, tag(fmt.Sprint("k", i), ""))
 	}
 	r.checkError("", put(a.AcceleratorArn, many...))
-	r.checkError(invalid, put(a.AcceleratorArn, tag("one more", "")))
+	r.checkError(invalidArgumentError, put(a.AcceleratorArn, tag("one more", "")))
 	r.checkError("", put(a.AcceleratorArn, tag("b", "again")))
 
 	list := func(region, kind string) int {
@@ -365,9 +365,9 @@ func TestFaultsOfAccelerators(t *testing.T) {
 	if !strings.Contains(err.Error(), "Rate exceeded") {
 		t.Error(err)
 	}
-	only("*", fault.Action{Error: store.Errorf(store.Unproven, "TransactionInProgressException", "busy")})
+	only("*", fault.Action{Error: store.Errorf(store.UnprovenSource, "TransactionInProgressException", "busy")})
 	r.checkError("TransactionInProgressException", create())
-	only("*", fault.Action{Error: store.Errorf(store.Unproven, "InternalServiceErrorException", "no").WithStatus(500)})
+	only("*", fault.Action{Error: store.Errorf(store.UnprovenSource, "InternalServiceErrorException", "no").WithStatus(500)})
 	r.checkError("InternalServiceErrorException", create())
 	only("*", fault.Action{Deny: true})
 	r.checkError("AccessDeniedException", create())
@@ -447,7 +447,7 @@ func TestRequiredMembers(t *testing.T) {
 		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA123456789012/20260102/us-west-2/globalaccelerator/aws4_request, SignedHeaders=host, Signature=0")
 		res := must(r.em.Client().Do(req))(t)
 		text := must(io.ReadAll(res.Body))(t)
-		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), invalid) {
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), invalidArgumentError) {
 			t.Errorf("%s %s: status %d, %s", operation, body, res.StatusCode, text)
 		}
 	}

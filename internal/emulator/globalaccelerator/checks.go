@@ -34,35 +34,35 @@ func firstError(errs ...error) error {
 
 func checkPresent(member string, given bool) error {
 	if !given {
-		return invalid(store.Unproven, "The parameter %s is required", member)
+		return invalidArgumentError(store.UnprovenSource, "The parameter %s is required", member)
 	}
 	return nil
 }
 
 func checkShortText(member string, v *string) error {
 	if len(store.Value(v)) > maxTextLength {
-		return invalid(store.Unproven, "The parameter %s is longer than 255 characters", member)
+		return invalidArgumentError(store.UnprovenSource, "The parameter %s is longer than 255 characters", member)
 	}
 	return nil
 }
 
 func checkRange(member string, v *int32, least, most int32) error {
 	if v != nil && (*v < least || *v > most) {
-		return invalid(store.Unproven, "The value %d of parameter %s is not between %d and %d", *v, member, least, most)
+		return invalidArgumentError(store.UnprovenSource, "The value %d of parameter %s is not between %d and %d", *v, member, least, most)
 	}
 	return nil
 }
 
 func checkMaxItems(member string, n, most int) error {
 	if n > most {
-		return invalid(store.Unproven, "The parameter %s has more than %d items", member, most)
+		return invalidArgumentError(store.UnprovenSource, "The parameter %s has more than %d items", member, most)
 	}
 	return nil
 }
 
 func checkNotEmpty(member string, n int) error {
 	if n == 0 {
-		return invalid(store.Unproven, "The parameter %s is empty", member)
+		return invalidArgumentError(store.UnprovenSource, "The parameter %s is empty", member)
 	}
 	return nil
 }
@@ -71,21 +71,21 @@ func checkNotEmpty(member string, n int) error {
 // is not in the request.
 func checkEnum[T ~string](member string, v T, values []T) error {
 	if v != "" && !slices.Contains(values, v) {
-		return invalid(store.Unproven, "The value '%s' of parameter %s is not known", string(v), member)
+		return invalidArgumentError(store.UnprovenSource, "The value '%s' of parameter %s is not known", string(v), member)
 	}
 	return nil
 }
 
 func checkName(name *string) error {
 	if name != nil && !namePattern.MatchString(*name) {
-		return invalid(store.Unproven, "The name '%s' must have 1 to 64 letters, digits, underscores, periods or hyphens, and must not begin or end with a period or hyphen", *name)
+		return invalidArgumentError(store.UnprovenSource, "The name '%s' must have 1 to 64 letters, digits, underscores, periods or hyphens, and must not begin or end with a period or hyphen", *name)
 	}
 	return nil
 }
 
 func checkRegion(w *store.Store, region string) error {
 	if !regionPattern.MatchString(region) || store.AWSPartitionOfRegion(region).Name != w.AWSPartition().Name {
-		return invalid(store.Unproven, "The region '%s' is not valid", region)
+		return invalidArgumentError(store.UnprovenSource, "The region '%s' is not valid", region)
 	}
 	return nil
 }
@@ -100,16 +100,16 @@ func checkTags(given []types.Tag, have map[string]string) error {
 		key := store.Value(t.Key)
 		switch {
 		case key == "" || utf8.RuneCountInString(key) > 128:
-			return invalid(store.Unproven, "The tag key '%s' must have 1 to 128 characters", key)
+			return invalidArgumentError(store.UnprovenSource, "The tag key '%s' must have 1 to 128 characters", key)
 		case t.Value == nil || utf8.RuneCountInString(*t.Value) > 256:
-			return invalid(store.Unproven, "The value of tag '%s' must have at most 256 characters", key)
+			return invalidArgumentError(store.UnprovenSource, "The value of tag '%s' must have at most 256 characters", key)
 		case strings.HasPrefix(key, reservedTagPrefix):
-			return invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
+			return invalidArgumentError(store.UnprovenSource, "The tag key '%s' begins with aws:, which is reserved", key)
 		}
 		all[key] = true
 	}
 	if len(all) > maxTags {
-		return invalid(store.Unproven, "A resource cannot have more than %d tags", maxTags)
+		return invalidArgumentError(store.UnprovenSource, "A resource cannot have more than %d tags", maxTags)
 	}
 	return nil
 }

@@ -17,12 +17,12 @@ func (t endpointResource) preservesClientIP(asked *bool, dual bool) (bool, error
 		return false, nil
 	case t.instance != nil:
 		if asked != nil && !*asked {
-			return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for the instance: %s", t.id)
+			return false, invalidArgumentError(store.UnprovenSource, "ClientIPPreservation must be enabled for the instance: %s", t.id)
 		}
 		return true, t.checkInternetGateway(t.instance.VPCID)
 	case t.lb.IsALB():
 		if asked != nil && !*asked && t.isInternal() {
-			return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing application load balancer: %s", t.id)
+			return false, invalidArgumentError(store.UnprovenSource, "ClientIPPreservation must be enabled for internal facing application load balancer: %s", t.id)
 		}
 		if asked != nil && !*asked {
 			return false, nil
@@ -37,10 +37,10 @@ func (t endpointResource) isInternal() bool {
 }
 
 func (t endpointResource) nlbPreservesClientIP(asked *bool, dual bool) (bool, error) {
-	impossible := t.checkNLBPreservation(dual)
+	impossible := t.checkNLBClientIPPreservation(dual)
 	switch {
 	case t.isInternal() && asked != nil && !*asked:
-		return false, invalid(store.Unproven, "ClientIPPreservation must be enabled for internal facing network load balancer: %s", t.id)
+		return false, invalidArgumentError(store.UnprovenSource, "ClientIPPreservation must be enabled for internal facing network load balancer: %s", t.id)
 	case impossible != nil && (t.isInternal() || asked != nil && *asked):
 		return false, impossible
 	case impossible != nil || asked != nil && !*asked:
@@ -49,27 +49,27 @@ func (t endpointResource) nlbPreservesClientIP(asked *bool, dual bool) (bool, er
 	return true, t.checkInternetGateway(t.lb.VPC)
 }
 
-// checkNLBPreservation returns an error if the NLB does not support client IP preservation. dual is true if the accelerator
-// is dual-stack.
-func (t endpointResource) checkNLBPreservation(dual bool) error {
+// checkNLBClientIPPreservation returns an error if the NLB does not support client IP preservation. dual is true if the
+// accelerator is dual-stack.
+func (t endpointResource) checkNLBClientIPPreservation(dual bool) error {
 	if len(t.lb.SecurityGroups) == 0 {
-		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
+		return invalidArgumentError(store.UnprovenSource, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
 	}
 	if !dual && t.lb.Addressing != elbtypes.IpAddressTypeIpv4 {
-		return invalid(store.Unproven, "ClientIPPreservation is not supported for the dual-stack network load balancer of an IPV4 accelerator: %s", t.id)
+		return invalidArgumentError(store.UnprovenSource, "ClientIPPreservation is not supported for the dual-stack network load balancer of an IPV4 accelerator: %s", t.id)
 	}
 	for _, l := range t.partition.ELB.Listeners {
 		if l.LoadBalancer == t.lb.ARN && l.Protocol == elbtypes.ProtocolEnumTls {
-			return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer with TLS listeners: %s", t.id)
+			return invalidArgumentError(store.UnprovenSource, "ClientIPPreservation is not supported for the network load balancer with TLS listeners: %s", t.id)
 		}
 	}
 	for _, g := range t.targetGroups() {
 		elsewhere := func(x *store.Target) bool { return g.Type == elbtypes.TargetTypeEnumIp && x.Zone == store.ZoneAll }
 		if g.VPC != t.lb.VPC || slices.ContainsFunc(g.Targets, elsewhere) {
-			return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer with targets outside of its VPC: %s", t.id)
+			return invalidArgumentError(store.UnprovenSource, "ClientIPPreservation is not supported for the network load balancer with targets outside of its VPC: %s", t.id)
 		}
 		if g.Addressing == elbtypes.TargetGroupIpAddressTypeEnumIpv6 {
-			return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer that translates IPv4 to IPv6: %s", t.id)
+			return invalidArgumentError(store.UnprovenSource, "ClientIPPreservation is not supported for the network load balancer that translates IPv4 to IPv6: %s", t.id)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (t endpointResource) checkInternetGateway(vpc string) error {
 			return nil
 		}
 	}
-	return invalid(store.Unproven, "The VPC '%s' of endpoint '%s' has no internet gateway, which ClientIPPreservation needs", vpc, t.id)
+	return invalidArgumentError(store.UnprovenSource, "The VPC '%s' of endpoint '%s' has no internet gateway, which ClientIPPreservation needs", vpc, t.id)
 }
 
 // subnetIDs returns the subnets of a load balancer or an instance.

@@ -31,28 +31,28 @@ func TestClientIPPreservation(t *testing.T) {
 		answers []answer
 	}{
 		"ALB":          {func(r *harness) string { return r.createLoadBalancer("a") }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}}},
-		"internal ALB": {func(r *harness) string { return r.createLoadBalancer("a", asInternal) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
-		"NLB":          {func(r *harness) string { return r.createLoadBalancer("a", asNetwork) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
+		"internal ALB": {func(r *harness) string { return r.createLoadBalancer("a", asInternal) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalidArgumentError}}},
+		"NLB":          {func(r *harness) string { return r.createLoadBalancer("a", asNetwork) }, false, []answer{{nil, "false"}, {yes, invalidArgumentError}, {no, "false"}}},
 		"NLB with security groups": {
 			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
 		},
 		"internal NLB with security groups": {
-			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, asInternal, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}},
+			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, asInternal, r.withSecurityGroup) }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalidArgumentError}},
 		},
-		"internal NLB": {func(r *harness) string { return r.createLoadBalancer("a", asNetwork, asInternal) }, false, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
+		"internal NLB": {func(r *harness) string { return r.createLoadBalancer("a", asNetwork, asInternal) }, false, []answer{{nil, invalidArgumentError}, {yes, invalidArgumentError}, {no, invalidArgumentError}}},
 		"NLB with TLS": {func(r *harness) string {
 			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup)
 			r.addTLSListener(lb)
 			return lb
-		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
+		}, false, []answer{{nil, "false"}, {yes, invalidArgumentError}, {no, "false"}}},
 		"NLB with targets outside the VPC": {func(r *harness) string {
 			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup)
 			g := r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
 			r.registerTargetOutsideVPC(g)
 			return lb
-		}, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}}},
+		}, false, []answer{{nil, "false"}, {yes, invalidArgumentError}, {no, "false"}}},
 		"dual-stack NLB": {
-			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack) }, false, []answer{{nil, "false"}, {yes, invalid}, {no, "false"}},
+			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack) }, false, []answer{{nil, "false"}, {yes, invalidArgumentError}, {no, "false"}},
 		},
 		"dual-stack NLB of a dual-stack accelerator": {
 			func(r *harness) string { return r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack) }, true, []answer{{nil, "true"}, {yes, "true"}, {no, "false"}},
@@ -61,15 +61,15 @@ func TestClientIPPreservation(t *testing.T) {
 			lb := r.createLoadBalancer("a", asNetwork, r.withSecurityGroup, asDualStack)
 			r.createForwardingListener(lb, "TCP", 80, func(in *elb.CreateTargetGroupInput) { in.TargetType = "ip" })
 			return lb
-		}, true, []answer{{nil, invalid}, {yes, invalid}, {no, invalid}}},
-		"instance": {func(r *harness) string { return r.instance }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalid}}},
+		}, true, []answer{{nil, invalidArgumentError}, {yes, invalidArgumentError}, {no, invalidArgumentError}}},
+		"instance": {func(r *harness) string { return r.instance }, false, []answer{{nil, "true"}, {yes, "true"}, {no, invalidArgumentError}}},
 		"elastic IP": {func(r *harness) string {
 			return *must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{}))(r.t).AllocationId
 		}, false, []answer{{nil, "false"}, {yes, "false"}, {no, "false"}}},
 		"VPC without internet gateway": {func(r *harness) string {
 			r.detachInternetGateways()
 			return r.instance
-		}, false, []answer{{nil, invalid}, {yes, invalid}}},
+		}, false, []answer{{nil, invalidArgumentError}, {yes, invalidArgumentError}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)

@@ -43,7 +43,7 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 	}
 	given := *in
 	given.IdempotencyToken = nil
-	made, err := s.findCreation(c, in.IdempotencyToken, given)
+	made, err := s.findByIdempotencyToken(c, in.IdempotencyToken, given)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +55,14 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 		return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, found)}, nil
 	}
 	if slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool { return g.Region == region }) {
-		return nil, store.Errorf(store.Unproven, "EndpointGroupAlreadyExistsException", "The listener '%s' has an endpoint group in %s already", l.ARN, region)
+		return nil, store.Errorf(store.UnprovenSource, "EndpointGroupAlreadyExistsException", "The listener '%s' has an endpoint group in %s already", l.ARN, region)
 	}
 	groups := 0
 	for _, x := range a.Listeners {
 		groups += len(x.Groups)
 	}
 	if most := s.store.Quota(quotaEndpointGroups, 42); groups >= most {
-		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d endpoint groups of an accelerator has been reached", most)
+		return nil, store.Errorf(store.UnprovenSource, codeLimit, "The limit of %d endpoint groups of an accelerator has been reached", most)
 	}
 	g := &store.EndpointGroup{
 		ARN: l.ARN + "/endpoint-group/" + s.store.RandomHex(12), Region: region, Dial: 100,
@@ -76,7 +76,7 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 		return nil, err
 	}
 	l.Groups = append(l.Groups, g)
-	s.storeCreation(c, made, g.ARN)
+	s.storeIdempotencyToken(c, made, g.ARN)
 	s.recordChange(c, a)
 	return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeEndpointGroup(c, endpointGroupPath{a, l, g})}, nil
 }
@@ -102,7 +102,7 @@ func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpoint
 // updateSettings changes the settings of an endpoint group. It changes none if it returns an error.
 func (s endpointGroups) updateSettings(c *store.Call, of endpointGroupPath, in endpointGroupSettings) error {
 	if in.trafficDial != nil && !(*in.trafficDial >= 0 && *in.trafficDial <= 100) {
-		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.trafficDial)
+		return invalidArgumentError(store.UnprovenSource, "The traffic dial percentage %v is not between 0 and 100", *in.trafficDial)
 	}
 	err := firstError(checkMaxItems("EndpointConfigurations", len(in.endpoints), maxEndpoints), checkMaxItems("PortOverrides", len(in.overrides), maxPortOverrides),
 		checkRange("HealthCheckPort", in.checkPort, 1, maxPort), checkRange("HealthCheckIntervalSeconds", in.checkInterval, 10, 30),
@@ -112,10 +112,10 @@ func (s endpointGroups) updateSettings(c *store.Call, of endpointGroupPath, in e
 		return err
 	}
 	if in.checkPath != nil && !pathPattern.MatchString(*in.checkPath) {
-		return invalid(store.Unproven, "The health check path '%s' is not valid", *in.checkPath)
+		return invalidArgumentError(store.UnprovenSource, "The health check path '%s' is not valid", *in.checkPath)
 	}
 	if s.store.Config.Strict && in.checkInterval != nil && *in.checkInterval != 10 && *in.checkInterval != 30 {
-		return invalid(store.Unproven, "The health check interval must be 10 or 30 seconds")
+		return invalidArgumentError(store.UnprovenSource, "The health check interval must be 10 or 30 seconds")
 	}
 	next := *of.endpointGroup
 	if in.overrides != nil {
@@ -129,7 +129,7 @@ func (s endpointGroups) updateSettings(c *store.Call, of endpointGroupPath, in e
 			next.Overrides = append(next.Overrides, store.PortOverride{Listener: *o.ListenerPort, Endpoint: *o.EndpointPort})
 		}
 		if most := s.store.Quota(quotaPortOverrides, 10); len(next.Overrides) > most {
-			return store.Errorf(store.Unproven, codeLimit, "The limit of %d port overrides of an endpoint group has been reached", most)
+			return store.Errorf(store.UnprovenSource, codeLimit, "The limit of %d port overrides of an endpoint group has been reached", most)
 		}
 		if err := checkPortOverrides(endpointGroupPath{of.accelerator, of.listener, &next}); err != nil {
 			return err
@@ -165,21 +165,21 @@ func checkPortOverrides(of endpointGroupPath) error {
 	for _, o := range of.endpointGroup.Overrides {
 		switch {
 		case !of.listener.HasPort(o.Listener):
-			return invalid(store.Unproven, "The listener port %d of a port override is not a port of the listener", o.Listener)
+			return invalidArgumentError(store.UnprovenSource, "The listener port %d of a port override is not a port of the listener", o.Listener)
 		case listener[o.Listener]:
-			return invalid(store.Unproven, "The listener port %d has more than one port override", o.Listener)
+			return invalidArgumentError(store.UnprovenSource, "The listener port %d has more than one port override", o.Listener)
 		case endpoint[o.Endpoint]:
-			return invalid(store.Unproven, "The endpoint port %d is used by more than one port override", o.Endpoint)
+			return invalidArgumentError(store.UnprovenSource, "The endpoint port %d is used by more than one port override", o.Endpoint)
 		}
 		listener[o.Listener], endpoint[o.Endpoint] = true, true
 		for _, l := range of.accelerator.Listeners {
 			if l.HasPort(o.Endpoint) {
-				return invalid(store.Unproven, "The endpoint port %d of a port override is a port of a listener of the accelerator", o.Endpoint)
+				return invalidArgumentError(store.UnprovenSource, "The endpoint port %d of a port override is a port of a listener of the accelerator", o.Endpoint)
 			}
 			if l != of.listener && slices.ContainsFunc(l.Groups, func(g *store.EndpointGroup) bool {
 				return slices.ContainsFunc(g.Overrides, func(x store.PortOverride) bool { return x.Endpoint == o.Endpoint })
 			}) {
-				return invalid(store.Unproven, "The endpoint port %d is used by more than one port override", o.Endpoint)
+				return invalidArgumentError(store.UnprovenSource, "The endpoint port %d is used by more than one port override", o.Endpoint)
 			}
 		}
 	}

@@ -38,10 +38,10 @@ func (s endpoints) findResource(c *store.Call, region, id string) (endpointResou
 		m := loadBalancerARNPattern.FindStringSubmatch(id)
 		switch {
 		case m == nil || m[1] != region:
-			return t, invalid(store.Quoted("hashicorp/terraform-provider-aws#28536"),
+			return t, invalidArgumentError(store.ReportSource("hashicorp/terraform-provider-aws#28536"),
 				"'%s' is not a valid load balancer ARN (Service: AmazonElasticLoadBalancing; Status Code: 400; Error Code: ValidationError)", id)
 		case m[2] != c.Account:
-			return t, invalid(store.Unproven, "The endpoint '%s' belongs to another account", id)
+			return t, invalidArgumentError(store.UnprovenSource, "The endpoint '%s' belongs to another account", id)
 		}
 		t.lb = p.ELB.LoadBalancers[id]
 	case strings.HasPrefix(id, "i-"):
@@ -52,7 +52,7 @@ func (s endpoints) findResource(c *store.Call, region, id string) (endpointResou
 		t.address = p.Addresses[id]
 	}
 	if t.lb == nil && t.instance == nil && t.address == nil {
-		return t, invalid(store.Unproven, "The endpoint '%s' was not found in %s", id, region)
+		return t, invalidArgumentError(store.UnprovenSource, "The endpoint '%s' was not found in %s", id, region)
 	}
 	return t, nil
 }
@@ -78,11 +78,11 @@ func (t endpointResource) checkUsable(c *store.Call) error {
 	}
 	switch state, _ := t.lb.State(c.Now); state {
 	case elbtypes.LoadBalancerStateEnumProvisioning, elbtypes.LoadBalancerStateEnumFailed:
-		return invalid(store.Unproven, "The load balancer '%s' is not active", t.id)
+		return invalidArgumentError(store.UnprovenSource, "The load balancer '%s' is not active", t.id)
 	}
 	for _, z := range t.lb.Zones {
 		if zone := t.partition.ZoneByName(z.Zone); zone != nil && zone.Type != "availability-zone" {
-			return invalid(store.Unproven, "The load balancer '%s' is in a Local Zone", t.id)
+			return invalidArgumentError(store.UnprovenSource, "The load balancer '%s' is in a Local Zone", t.id)
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func (t endpointResource) checkDualStack() error {
 	}):
 		return nil
 	}
-	return invalid(store.Unproven, "The endpoint '%s' is not dual-stack, as the accelerator is", t.id)
+	return invalidArgumentError(store.UnprovenSource, "The endpoint '%s' is not dual-stack, as the accelerator is", t.id)
 }
 
 // checkNLBTargets returns an error if the load balancer is an NLB with a target group that Global Accelerator does not
@@ -110,7 +110,7 @@ func (t endpointResource) checkNLBTargets() error {
 	}
 	for _, g := range t.targetGroups() {
 		if g.Type == elbtypes.TargetTypeEnumIp || g.Type == elbtypes.TargetTypeEnumInstance && g.Addressing == elbtypes.TargetGroupIpAddressTypeEnumIpv6 {
-			return invalid(store.Unproven, "The dual-stack load balancer '%s' has targets that an accelerator does not support", t.id)
+			return invalidArgumentError(store.UnprovenSource, "The dual-stack load balancer '%s' has targets that an accelerator does not support", t.id)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (s endpoints) mergeEndpoints(c *store.Call, of endpointGroupPath, in []type
 			return nil, err
 		}
 		if given[id] {
-			return nil, invalid(store.Unproven, "The endpoint '%s' is given more than once", id)
+			return nil, invalidArgumentError(store.UnprovenSource, "The endpoint '%s' is given more than once", id)
 		}
 		given[id] = true
 		made, err := s.newEndpoint(c, of, e)
@@ -194,7 +194,7 @@ func (s endpoints) checkEndpointCount(c *store.Call, region string, list []*stor
 		}
 	}
 	if most := s.store.Quota(name, 10); len(list) > most {
-		return store.Errorf(store.Unproven, codeLimit, "The limit of %d endpoints of an endpoint group has been reached", most)
+		return store.Errorf(store.UnprovenSource, codeLimit, "The limit of %d endpoints of an endpoint group has been reached", most)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	if err := firstError(checkPresent("EndpointConfigurations", in.EndpointConfigurations != nil), checkMaxItems("EndpointConfigurations", len(in.EndpointConfigurations), maxEndpoints)); err != nil {
 		return nil, err
 	}
-	if err := s.checkNotBusy(c, of.accelerator); err != nil {
+	if err := s.checkNoTransaction(c, of.accelerator); err != nil {
 		return nil, err
 	}
 	next, err := s.mergeEndpoints(c, of, in.EndpointConfigurations, of.endpointGroup.Endpoints)
@@ -233,14 +233,14 @@ func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (
 	if err := firstError(checkNotEmpty("EndpointIdentifiers", len(in.EndpointIdentifiers)), checkMaxItems("EndpointIdentifiers", len(in.EndpointIdentifiers), maxEndpoints)); err != nil {
 		return nil, err
 	}
-	if err := s.checkNotBusy(c, of.accelerator); err != nil {
+	if err := s.checkNoTransaction(c, of.accelerator); err != nil {
 		return nil, err
 	}
 	gone := map[*store.AcceleratorEndpoint]bool{}
 	for _, x := range in.EndpointIdentifiers {
 		e := of.endpointGroup.Endpoint(store.Value(x.EndpointId))
 		if e == nil || x.ClientIPPreservationEnabled != nil && *x.ClientIPPreservationEnabled != e.PreserveClient {
-			return nil, invalid(store.Unproven, "The endpoint '%s' is not in the endpoint group", store.Value(x.EndpointId))
+			return nil, invalidArgumentError(store.UnprovenSource, "The endpoint '%s' is not in the endpoint group", store.Value(x.EndpointId))
 		}
 		gone[e] = true
 	}

@@ -51,7 +51,7 @@ func newHarness(t *testing.T) *harness {
 	t.Cleanup(func() {
 		r.em.Store().Lock()
 		defer r.em.Store().Unlock()
-		for _, broken := range r.em.Store().Check() {
+		for _, broken := range r.em.Store().CheckInvariants() {
 			t.Error("the state is broken: ", broken)
 		}
 	})

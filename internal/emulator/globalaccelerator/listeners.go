@@ -31,7 +31,7 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 	}
 	given := *in
 	given.IdempotencyToken = nil
-	made, err := s.findCreation(c, in.IdempotencyToken, given)
+	made, err := s.findByIdempotencyToken(c, in.IdempotencyToken, given)
 	if err != nil {
 		return nil, err
 	}
@@ -43,22 +43,22 @@ func (s listeners) CreateListener(c *store.Call, in *ga.CreateListenerInput) (*g
 	if in.ClientAffinity != "" {
 		l.Affinity = in.ClientAffinity
 	}
-	if l.Ranges, err = readPortRanges(in.PortRanges); err != nil {
+	if l.Ranges, err = parsePortRanges(in.PortRanges); err != nil {
 		return nil, err
 	}
 	if err := checkPorts(a, l); err != nil {
 		return nil, err
 	}
 	if most := s.store.Quota(quotaListeners, 10); len(a.Listeners) >= most {
-		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d listeners of an accelerator has been reached", most)
+		return nil, store.Errorf(store.UnprovenSource, codeLimit, "The limit of %d listeners of an accelerator has been reached", most)
 	}
 	a.Listeners = append(a.Listeners, l)
-	s.storeCreation(c, made, l.ARN)
+	s.storeIdempotencyToken(c, made, l.ARN)
 	s.recordChange(c, a)
 	return &ga.CreateListenerOutput{Listener: s.describeListener(l)}, nil
 }
 
-func readPortRanges(in []types.PortRange) ([]store.PortRange, error) {
+func parsePortRanges(in []types.PortRange) ([]store.PortRange, error) {
 	if err := firstError(checkNotEmpty("PortRanges", len(in)), checkMaxItems("PortRanges", len(in), maxPortRanges)); err != nil {
 		return nil, err
 	}
@@ -85,17 +85,17 @@ func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 		for _, g := range other.Groups {
 			for _, o := range g.Overrides {
 				if l.HasPort(o.Endpoint) {
-					return store.Errorf(store.Unproven, codePortRange, "Port %d is the endpoint port of a port override", o.Endpoint)
+					return store.Errorf(store.UnprovenSource, codePortRange, "Port %d is the endpoint port of a port override", o.Endpoint)
 				}
 			}
 		}
 	}
 	for _, r := range l.Ranges {
 		if r.From > r.To {
-			return store.Errorf(store.Unproven, codePortRange, "The port range %d-%d is not valid", r.From, r.To)
+			return store.Errorf(store.UnprovenSource, codePortRange, "The port range %d-%d is not valid", r.From, r.To)
 		}
 		if slices.ContainsFunc(taken, r.Overlaps) {
-			return store.Errorf(store.Unproven, codePortRange, "The port range %d-%d overlaps with another port range of the accelerator", r.From, r.To)
+			return store.Errorf(store.UnprovenSource, codePortRange, "The port range %d-%d overlaps with another port range of the accelerator", r.From, r.To)
 		}
 		taken = append(taken, r)
 	}
@@ -114,7 +114,7 @@ func (s listeners) UpdateListener(c *store.Call, in *ga.UpdateListenerInput) (*g
 	}
 	next := *l
 	if in.PortRanges != nil {
-		if next.Ranges, err = readPortRanges(in.PortRanges); err != nil {
+		if next.Ranges, err = parsePortRanges(in.PortRanges); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +148,7 @@ func (s listeners) DeleteListener(c *store.Call, in *ga.DeleteListenerInput) (*g
 		return nil, err
 	}
 	if len(l.Groups) > 0 {
-		return nil, store.Errorf(store.Unproven, "AssociatedEndpointGroupFoundException", "The listener '%s' has endpoint groups", l.ARN)
+		return nil, store.Errorf(store.UnprovenSource, "AssociatedEndpointGroupFoundException", "The listener '%s' has endpoint groups", l.ARN)
 	}
 	a.Listeners = slices.DeleteFunc(a.Listeners, func(x *store.AcceleratorListener) bool { return x == l })
 	s.recordChange(c, a)

@@ -15,9 +15,9 @@ const (
 	maxPageSize     = 100
 )
 
-// page returns one page of items, and the token of the next page, nil for the last page. listID identifies the list in tokens.
-// key returns the identifier of an item. Pages are in the order of the keys: an item that is created or deleted between two
-// calls does not cause other items to be repeated or omitted. Within a page the order is random.
+// page returns one page of items, and the token of the next page, nil for the last page. listID identifies the list in
+// tokens. key returns the identifier of an item. Pages are in the order of the keys: an item that is created or deleted
+// between two calls does not cause other items to be repeated or omitted. Within a page the order is random.
 func page[T any](w *store.Store, listID string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
 	if err := firstError(checkRange("MaxResults", size, 1, maxPageSize), checkShortText("NextToken", token)); err != nil {
 		return nil, nil, err
@@ -26,7 +26,7 @@ func page[T any](w *store.Store, listID string, items []T, key func(T) string, s
 	if token != nil {
 		var ok bool
 		if after, ok = readToken(listID, *token); !ok {
-			return nil, nil, store.Errorf(store.Unproven, "InvalidNextTokenException", "The token '%s' is not valid", *token)
+			return nil, nil, store.Errorf(store.UnprovenSource, "InvalidNextTokenException", "The token '%s' is not valid", *token)
 		}
 	}
 	items = slices.DeleteFunc(slices.Clone(items), func(it T) bool { return key(it) <= after })

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	invalid                   = "InvalidArgumentException"
+	invalidArgumentError      = "InvalidArgumentException"
 	codeInvalidPortRange      = "InvalidPortRangeException"
 	codeListenerNotFound      = "ListenerNotFoundException"
 	codeEndpointGroupNotFound = "EndpointGroupNotFoundException"
@@ -41,12 +41,12 @@ func TestListenerPorts(t *testing.T) {
 		"from is greater than to": {"TCP", []int32{300, 200}, codeInvalidPortRange},
 		"port of an override":     {"TCP", []int32{9000, 9100}, codeInvalidPortRange},
 		"override, by UDP":        {"UDP", []int32{9090, 9090}, codeInvalidPortRange},
-		"port 0":                  {"TCP", []int32{0, 10}, invalid},
-		"port 65536":              {"TCP", []int32{10, 65536}, invalid},
-		"no ports":                {"TCP", nil, invalid},
+		"port 0":                  {"TCP", []int32{0, 10}, invalidArgumentError},
+		"port 65536":              {"TCP", []int32{10, 65536}, invalidArgumentError},
+		"no ports":                {"TCP", nil, invalidArgumentError},
 		"ten ranges":              {"TCP", many(10), ""},
-		"eleven ranges":           {"TCP", many(11), invalid},
-		"unknown protocol":        {"SCTP", []int32{8080, 8080}, invalid},
+		"eleven ranges":           {"TCP", many(11), invalidArgumentError},
+		"unknown protocol":        {"SCTP", []int32{8080, 8080}, invalidArgumentError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
@@ -113,7 +113,7 @@ func TestListenerIsReadBack(t *testing.T) {
 	r.checkError(codeListenerNotFound, errorOnly(r.ga.CreateEndpointGroup(r.ctx, &ga.CreateEndpointGroupInput{ListenerArn: &none, EndpointGroupRegion: aws.String(region)})))
 	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.ListListeners(r.ctx, &ga.ListListenersInput{AcceleratorArn: aws.String(missingAcceleratorARN)})))
 	r.checkError("AcceleratorNotFoundException", errorOnly(r.ga.CreateListener(r.ctx, &ga.CreateListenerInput{AcceleratorArn: aws.String(missingAcceleratorARN), Protocol: "TCP", PortRanges: portRanges(1, 1)})))
-	r.checkError(invalid, errorOnly(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, ClientAffinity: "COOKIE"})))
+	r.checkError(invalidArgumentError, errorOnly(r.ga.UpdateListener(r.ctx, &ga.UpdateListenerInput{ListenerArn: l.ListenerArn, ClientAffinity: "COOKIE"})))
 }
 
 func TestEndpointGroupIsReadBack(t *testing.T) {
@@ -186,23 +186,23 @@ func TestEndpointGroupArguments(t *testing.T) {
 	}{
 		"second one of the region": {create(region), "EndpointGroupAlreadyExistsException"},
 		"other region":             {create("ap-southeast-2"), ""},
-		"unknown region":           {create("middle-earth"), invalid},
-		"region of China":          {create("cn-north-1"), invalid},
-		"dial above 100":           {update(ga.UpdateEndpointGroupInput{TrafficDialPercentage: aws.Float32(100.5)}), invalid},
-		"dial below 0":             {update(ga.UpdateEndpointGroupInput{TrafficDialPercentage: aws.Float32(-1)}), invalid},
+		"unknown region":           {create("middle-earth"), invalidArgumentError},
+		"region of China":          {create("cn-north-1"), invalidArgumentError},
+		"dial above 100":           {update(ga.UpdateEndpointGroupInput{TrafficDialPercentage: aws.Float32(100.5)}), invalidArgumentError},
+		"dial below 0":             {update(ga.UpdateEndpointGroupInput{TrafficDialPercentage: aws.Float32(-1)}), invalidArgumentError},
 		"dial 0":                   {update(ga.UpdateEndpointGroupInput{TrafficDialPercentage: aws.Float32(0)}), ""},
-		"check port":               {update(ga.UpdateEndpointGroupInput{HealthCheckPort: aws.Int32(0)}), invalid},
-		"check protocol":           {update(ga.UpdateEndpointGroupInput{HealthCheckProtocol: "UDP"}), invalid},
-		"check path":               {update(ga.UpdateEndpointGroupInput{HealthCheckPath: aws.String("ok")}), invalid},
-		"check path too long":      {update(ga.UpdateEndpointGroupInput{HealthCheckPath: aws.String("/" + strings.Repeat("x", 255))}), invalid},
-		"check interval":           {update(ga.UpdateEndpointGroupInput{HealthCheckIntervalSeconds: aws.Int32(9)}), invalid},
-		"undocumented interval":    {update(ga.UpdateEndpointGroupInput{HealthCheckIntervalSeconds: aws.Int32(20)}), invalid},
-		"threshold":                {update(ga.UpdateEndpointGroupInput{ThresholdCount: aws.Int32(11)}), invalid},
-		"weight 256":               {weight(256), invalid},
-		"weight -1":                {weight(-1), invalid},
+		"check port":               {update(ga.UpdateEndpointGroupInput{HealthCheckPort: aws.Int32(0)}), invalidArgumentError},
+		"check protocol":           {update(ga.UpdateEndpointGroupInput{HealthCheckProtocol: "UDP"}), invalidArgumentError},
+		"check path":               {update(ga.UpdateEndpointGroupInput{HealthCheckPath: aws.String("ok")}), invalidArgumentError},
+		"check path too long":      {update(ga.UpdateEndpointGroupInput{HealthCheckPath: aws.String("/" + strings.Repeat("x", 255))}), invalidArgumentError},
+		"check interval":           {update(ga.UpdateEndpointGroupInput{HealthCheckIntervalSeconds: aws.Int32(9)}), invalidArgumentError},
+		"undocumented interval":    {update(ga.UpdateEndpointGroupInput{HealthCheckIntervalSeconds: aws.Int32(20)}), invalidArgumentError},
+		"threshold":                {update(ga.UpdateEndpointGroupInput{ThresholdCount: aws.Int32(11)}), invalidArgumentError},
+		"weight 256":               {weight(256), invalidArgumentError},
+		"weight -1":                {weight(-1), invalidArgumentError},
 		"weight 0":                 {weight(0), ""},
-		"eleven endpoints":         {errorOnly(r.ga.UpdateEndpointGroup(r.ctx, eleven(&ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))), invalid},
-		"no endpoint ID":           {update(ga.UpdateEndpointGroupInput{EndpointConfigurations: []types.EndpointConfiguration{{}}}), invalid},
+		"eleven endpoints":         {errorOnly(r.ga.UpdateEndpointGroup(r.ctx, eleven(&ga.UpdateEndpointGroupInput{EndpointGroupArn: g.EndpointGroupArn}))), invalidArgumentError},
+		"no endpoint ID":           {update(ga.UpdateEndpointGroupInput{EndpointConfigurations: []types.EndpointConfiguration{{}}}), invalidArgumentError},
 		"unknown group":            {errorOnly(r.ga.DescribeEndpointGroup(r.ctx, &ga.DescribeEndpointGroupInput{EndpointGroupArn: &none})), codeEndpointGroupNotFound},
 		"update of unknown":        {errorOnly(r.ga.UpdateEndpointGroup(r.ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: &none})), codeEndpointGroupNotFound},
 		"deletion of unknown":      {errorOnly(r.ga.DeleteEndpointGroup(r.ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: &none})), codeEndpointGroupNotFound},
@@ -224,15 +224,15 @@ func TestPortOverrides(t *testing.T) {
 	}{
 		"of its listener":                   {[]int32{80, 8080}, ""},
 		"two":                               {[]int32{80, 8080, 81, 8081}, ""},
-		"port of another listener":          {[]int32{443, 8080}, invalid},
-		"endpoint port is a listener's":     {[]int32{80, 443}, invalid},
-		"endpoint port is its listener's":   {[]int32{80, 81}, invalid},
-		"endpoint port of UDP":              {[]int32{80, 53}, invalid},
-		"endpoint port twice":               {[]int32{80, 8080, 81, 8080}, invalid},
-		"listener port twice":               {[]int32{80, 8080, 80, 8081}, invalid},
-		"endpoint port of another override": {[]int32{80, 9443}, invalid},
-		"port 0":                            {[]int32{80, 0}, invalid},
-		"eleven":                            {slices.Repeat([]int32{80, 8080}, 11), invalid},
+		"port of another listener":          {[]int32{443, 8080}, invalidArgumentError},
+		"endpoint port is a listener's":     {[]int32{80, 443}, invalidArgumentError},
+		"endpoint port is its listener's":   {[]int32{80, 81}, invalidArgumentError},
+		"endpoint port of UDP":              {[]int32{80, 53}, invalidArgumentError},
+		"endpoint port twice":               {[]int32{80, 8080, 81, 8080}, invalidArgumentError},
+		"listener port twice":               {[]int32{80, 8080, 80, 8081}, invalidArgumentError},
+		"endpoint port of another override": {[]int32{80, 9443}, invalidArgumentError},
+		"port 0":                            {[]int32{80, 0}, invalidArgumentError},
+		"eleven":                            {slices.Repeat([]int32{80, 8080}, 11), invalidArgumentError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t)
@@ -281,14 +281,14 @@ func TestEndpointsAreAddedAndRemoved(t *testing.T) {
 		t.Error(d)
 	}
 	r.checkError("", add(types.EndpointConfiguration{EndpointId: &one, Weight: aws.Int32(1)}))
-	r.checkError(invalid, add(endpointConfigurations(r.instance, r.instance)...))
-	r.checkError(invalid, remove(one, r.instance))
-	r.checkError(invalid, remove())
+	r.checkError(invalidArgumentError, add(endpointConfigurations(r.instance, r.instance)...))
+	r.checkError(invalidArgumentError, remove(one, r.instance))
+	r.checkError(invalidArgumentError, remove())
 	if d := cmp.Diff(map[string]int32{one: 1, two: 10}, weights()); d != "" {
 		t.Error(d)
 	}
 	r.checkError("", remove(one))
-	r.checkError(invalid, remove(one))
+	r.checkError(invalidArgumentError, remove(one))
 	if d := cmp.Diff(map[string]int32{two: 10}, weights()); d != "" {
 		t.Error(d)
 	}
@@ -312,7 +312,7 @@ func TestInvalidEndpointsAreRejected(t *testing.T) {
 		"empty":           "",
 		"another service": "arn:aws:s3:::bucket",
 	} {
-		if err := errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(id)})); errorCode(err) != invalid {
+		if err := errorOnly(r.ga.AddEndpoints(r.ctx, &ga.AddEndpointsInput{EndpointGroupArn: g.EndpointGroupArn, EndpointConfigurations: endpointConfigurations(id)})); errorCode(err) != invalidArgumentError {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

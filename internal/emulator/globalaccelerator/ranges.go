@@ -11,20 +11,20 @@ import (
 
 const quotaAddressRanges = "byoip-ranges-per-account"
 
-func readAddressRange(text *string) (netip.Prefix, error) {
+func parseAddressRange(text *string) (netip.Prefix, error) {
 	if err := checkPresent("Cidr", text != nil); err != nil {
 		return netip.Prefix{}, err
 	}
 	block, err := netip.ParsePrefix(*text)
 	if err != nil || block != block.Masked() || !block.Addr().Is4() || block.Bits() > 24 {
-		return netip.Prefix{}, invalid(store.Unproven, "The address range '%s' must be an IPv4 range with a prefix length of at most 24", *text)
+		return netip.Prefix{}, invalidArgumentError(store.UnprovenSource, "The address range '%s' must be an IPv4 range with a prefix length of at most 24", *text)
 	}
 	return block, nil
 }
 
 // ProvisionByoipCidr provisions an address range for the account. It does not check that the account owns the range.
 func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInput) (*ga.ProvisionByoipCidrOutput, error) {
-	block, err := readAddressRange(in.Cidr)
+	block, err := parseAddressRange(in.Cidr)
 	if err != nil {
 		return nil, err
 	}
@@ -35,13 +35,13 @@ func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInp
 	for _, p := range s.store.Partitions() {
 		for _, r := range p.Accelerators.CIDRs {
 			if r.Block.Overlaps(block) {
-				return nil, store.Errorf(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is provisioned already", block)
+				return nil, store.Errorf(store.UnprovenSource, codeIncorrectCIDRState, "The address range '%s' is provisioned already", block)
 			}
 		}
 	}
 	st := s.acceleratorState(c)
 	if most := s.store.Quota(quotaAddressRanges, 2); len(st.CIDRs) >= most {
-		return nil, store.Errorf(store.Unproven, codeLimit, "The limit of %d address ranges has been reached", most)
+		return nil, store.Errorf(store.UnprovenSource, codeLimit, "The limit of %d address ranges has been reached", most)
 	}
 	r := &store.AcceleratorCIDR{Block: block, Ready: c.Now.Add(s.store.Config.Accelerator.RangeDelay)}
 	r.Events = append(r.Events, store.AcceleratorEvent{Message: "The address range is being provisioned", At: c.Now})
@@ -51,16 +51,16 @@ func (s *Service) ProvisionByoipCidr(c *store.Call, in *ga.ProvisionByoipCidrInp
 
 // AdvertiseByoipCidr starts to advertise an address range to the internet.
 func (s *Service) AdvertiseByoipCidr(c *store.Call, in *ga.AdvertiseByoipCidrInput) (*ga.AdvertiseByoipCidrOutput, error) {
-	block, err := readAddressRange(in.Cidr)
+	block, err := parseAddressRange(in.Cidr)
 	if err != nil {
 		return nil, err
 	}
 	r := s.acceleratorState(c).CIDRs[block.String()]
 	if r == nil {
-		return nil, store.Errorf(store.Unproven, "ByoipCidrNotFoundException", "The address range '%s' was not found", block)
+		return nil, store.Errorf(store.UnprovenSource, "ByoipCidrNotFoundException", "The address range '%s' was not found", block)
 	}
 	if state := r.State(c.Now); state != types.ByoipCidrStateReady {
-		return nil, store.Errorf(store.Unproven, codeIncorrectCIDRState, "The address range '%s' is in the state %s", block, string(state))
+		return nil, store.Errorf(store.UnprovenSource, codeIncorrectCIDRState, "The address range '%s' is in the state %s", block, string(state))
 	}
 	r.Advertised = c.Now.Add(s.store.Config.Accelerator.RangeDelay)
 	r.Events = append(r.Events, store.AcceleratorEvent{Message: "The address range is being advertised", At: c.Now})

@@ -38,29 +38,29 @@ func (s *Service) Operations() []wire.Operation {
 		"TrafficDialPercentage", "HealthCheckPort", "HealthCheckProtocol", "HealthCheckPath", "HealthCheckIntervalSeconds", "ThresholdCount", "PortOverrides",
 	})
 	return []wire.Operation{
-		wire.Op("CreateAccelerator", accelerators{s}.CreateAccelerator, h("Name", "IpAddressType", "IpAddresses", "Enabled", "Tags", "IdempotencyToken")),
-		wire.Op("UpdateAccelerator", accelerators{s}.UpdateAccelerator, h("AcceleratorArn", "Name", "IpAddressType", "IpAddresses", "Enabled")),
-		wire.Op("DescribeAccelerator", accelerators{s}.DescribeAccelerator, h("AcceleratorArn")),
-		wire.Op("DeleteAccelerator", accelerators{s}.DeleteAccelerator, h("AcceleratorArn")),
-		wire.Op("ListAccelerators", accelerators{s}.ListAccelerators, h("MaxResults", "NextToken")),
-		wire.Op("CreateListener", listeners{s}.CreateListener, h("AcceleratorArn", "PortRanges", "Protocol", "ClientAffinity", "IdempotencyToken")),
-		wire.Op("UpdateListener", listeners{s}.UpdateListener, h("ListenerArn", "PortRanges", "Protocol", "ClientAffinity")),
-		wire.Op("DescribeListener", listeners{s}.DescribeListener, h("ListenerArn")),
-		wire.Op("DeleteListener", listeners{s}.DeleteListener, h("ListenerArn")),
-		wire.Op("ListListeners", listeners{s}.ListListeners, h("AcceleratorArn", "MaxResults", "NextToken")),
-		wire.Op("CreateEndpointGroup", endpointGroups{s}.CreateEndpointGroup, h(slices.Concat(group, []string{"ListenerArn", "EndpointGroupRegion", "IdempotencyToken"})...)),
-		wire.Op("UpdateEndpointGroup", endpointGroups{s}.UpdateEndpointGroup, h(slices.Concat(group, []string{"EndpointGroupArn"})...)),
-		wire.Op("DescribeEndpointGroup", endpointGroups{s}.DescribeEndpointGroup, h("EndpointGroupArn")),
-		wire.Op("DeleteEndpointGroup", endpointGroups{s}.DeleteEndpointGroup, h("EndpointGroupArn")),
-		wire.Op("ListEndpointGroups", endpointGroups{s}.ListEndpointGroups, h("ListenerArn", "MaxResults", "NextToken")),
-		wire.Op("AddEndpoints", endpoints{s}.AddEndpoints, h(slices.Concat(configurations, []string{"EndpointGroupArn"})...)),
-		wire.Op("RemoveEndpoints", endpoints{s}.RemoveEndpoints, h("EndpointGroupArn", "EndpointIdentifiers.EndpointId", "EndpointIdentifiers.ClientIPPreservationEnabled")),
-		wire.Op("TagResource", s.TagResource, h("ResourceArn", "Tags")),
-		wire.Op("UntagResource", s.UntagResource, h("ResourceArn", "TagKeys")),
-		wire.Op("ListTagsForResource", s.ListTagsForResource, h("ResourceArn")),
-		wire.Op("ListByoipCidrs", s.ListByoipCidrs, h("MaxResults", "NextToken")),
-		wire.Op("ProvisionByoipCidr", s.ProvisionByoipCidr, h("Cidr", "CidrAuthorizationContext")),
-		wire.Op("AdvertiseByoipCidr", s.AdvertiseByoipCidr, h("Cidr")),
+		wire.NewOperation("CreateAccelerator", accelerators{s}.CreateAccelerator, h("Name", "IpAddressType", "IpAddresses", "Enabled", "Tags", "IdempotencyToken")),
+		wire.NewOperation("UpdateAccelerator", accelerators{s}.UpdateAccelerator, h("AcceleratorArn", "Name", "IpAddressType", "IpAddresses", "Enabled")),
+		wire.NewOperation("DescribeAccelerator", accelerators{s}.DescribeAccelerator, h("AcceleratorArn")),
+		wire.NewOperation("DeleteAccelerator", accelerators{s}.DeleteAccelerator, h("AcceleratorArn")),
+		wire.NewOperation("ListAccelerators", accelerators{s}.ListAccelerators, h("MaxResults", "NextToken")),
+		wire.NewOperation("CreateListener", listeners{s}.CreateListener, h("AcceleratorArn", "PortRanges", "Protocol", "ClientAffinity", "IdempotencyToken")),
+		wire.NewOperation("UpdateListener", listeners{s}.UpdateListener, h("ListenerArn", "PortRanges", "Protocol", "ClientAffinity")),
+		wire.NewOperation("DescribeListener", listeners{s}.DescribeListener, h("ListenerArn")),
+		wire.NewOperation("DeleteListener", listeners{s}.DeleteListener, h("ListenerArn")),
+		wire.NewOperation("ListListeners", listeners{s}.ListListeners, h("AcceleratorArn", "MaxResults", "NextToken")),
+		wire.NewOperation("CreateEndpointGroup", endpointGroups{s}.CreateEndpointGroup, h(slices.Concat(group, []string{"ListenerArn", "EndpointGroupRegion", "IdempotencyToken"})...)),
+		wire.NewOperation("UpdateEndpointGroup", endpointGroups{s}.UpdateEndpointGroup, h(slices.Concat(group, []string{"EndpointGroupArn"})...)),
+		wire.NewOperation("DescribeEndpointGroup", endpointGroups{s}.DescribeEndpointGroup, h("EndpointGroupArn")),
+		wire.NewOperation("DeleteEndpointGroup", endpointGroups{s}.DeleteEndpointGroup, h("EndpointGroupArn")),
+		wire.NewOperation("ListEndpointGroups", endpointGroups{s}.ListEndpointGroups, h("ListenerArn", "MaxResults", "NextToken")),
+		wire.NewOperation("AddEndpoints", endpoints{s}.AddEndpoints, h(slices.Concat(configurations, []string{"EndpointGroupArn"})...)),
+		wire.NewOperation("RemoveEndpoints", endpoints{s}.RemoveEndpoints, h("EndpointGroupArn", "EndpointIdentifiers.EndpointId", "EndpointIdentifiers.ClientIPPreservationEnabled")),
+		wire.NewOperation("TagResource", s.TagResource, h("ResourceArn", "Tags")),
+		wire.NewOperation("UntagResource", s.UntagResource, h("ResourceArn", "TagKeys")),
+		wire.NewOperation("ListTagsForResource", s.ListTagsForResource, h("ResourceArn")),
+		wire.NewOperation("ListByoipCidrs", s.ListByoipCidrs, h("MaxResults", "NextToken")),
+		wire.NewOperation("ProvisionByoipCidr", s.ProvisionByoipCidr, h("Cidr", "CidrAuthorizationContext")),
+		wire.NewOperation("AdvertiseByoipCidr", s.AdvertiseByoipCidr, h("Cidr")),
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
 	return out
 }
 
-func invalid(from store.Source, format string, args ...any) error {
+func invalidArgumentError(from store.Source, format string, args ...any) error {
 	return store.Errorf(from, codeInvalid, format, args...)
 }
 
@@ -89,7 +89,7 @@ func (s *Service) findAccelerator(c *store.Call, arn *string) (*store.Accelerato
 	if a := s.acceleratorState(c).Accelerators[*arn]; a != nil {
 		return a, nil
 	}
-	return nil, store.Errorf(store.Unproven, codeNoAccelerator, "The accelerator '%s' was not found", *arn)
+	return nil, store.Errorf(store.UnprovenSource, codeNoAccelerator, "The accelerator '%s' was not found", *arn)
 }
 
 // findListener returns the listener with an ARN, and its accelerator.
@@ -99,7 +99,7 @@ func (s *Service) findListener(c *store.Call, arn *string) (*store.Accelerator, 
 	}
 	a, l, _ := s.acceleratorState(c).ResolveARN(*arn)
 	if l == nil || l.ARN != *arn {
-		return nil, nil, store.Errorf(store.Unproven, codeNoListener, "The listener '%s' was not found", *arn)
+		return nil, nil, store.Errorf(store.UnprovenSource, codeNoListener, "The listener '%s' was not found", *arn)
 	}
 	return a, l, nil
 }
@@ -118,7 +118,7 @@ func (s *Service) findEndpointGroup(c *store.Call, arn *string) (endpointGroupPa
 	}
 	a, l, g := s.acceleratorState(c).ResolveARN(*arn)
 	if g == nil {
-		return endpointGroupPath{}, store.Errorf(store.Unproven, codeNoEndpointGroup, "The endpoint group '%s' was not found", *arn)
+		return endpointGroupPath{}, store.Errorf(store.UnprovenSource, codeNoEndpointGroup, "The endpoint group '%s' was not found", *arn)
 	}
 	return endpointGroupPath{a, l, g}, nil
 }
@@ -131,51 +131,51 @@ func (s *Service) recordChange(c *store.Call, a *store.Accelerator) {
 	s.updateENIs(c)
 }
 
-// checkNotBusy returns an error if the last change of the accelerator is more recent than TransactionTime. If
+// checkNoTransaction returns an error if the last change of the accelerator is more recent than TransactionTime. If
 // TransactionTime is zero, it returns nil.
-func (s *Service) checkNotBusy(c *store.Call, a *store.Accelerator) error {
+func (s *Service) checkNoTransaction(c *store.Call, a *store.Accelerator) error {
 	if c.Now.Before(a.Modified.Add(s.store.Config.Accelerator.TransactionTime)) {
-		return inProgressError(a)
+		return transactionInProgressError(a)
 	}
 	return nil
 }
 
-func inProgressError(a *store.Accelerator) error {
-	return store.Errorf(store.Unproven, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
+func transactionInProgressError(a *store.Accelerator) error {
+	return store.Errorf(store.UnprovenSource, codeBusy, "There is already a transaction in progress for the accelerator '%s'", a.ARN)
 }
 
-// creation identifies a call that creates a resource: key is the operation with the idempotency token, input the request as
-// JSON.
-type creation struct {
+// idempotentCreation identifies a call that creates a resource: key is the operation with the idempotency token, input the
+// request as JSON.
+type idempotentCreation struct {
 	key, input string
 	arn        string // ARN of the resource that an equal call has created, if it exists
 }
 
-// findCreation returns the creation for a call. in is the input without the token. If an equal call has created a resource
-// that still exists, arn is set. It returns an error if the token was used with another input.
-func (s *Service) findCreation(c *store.Call, token *string, in any) (creation, error) {
+// findByIdempotencyToken returns the creation for a call. in is the input without the token. If an equal call has created a
+// resource that still exists, arn is set. It returns an error if the token was used with another input.
+func (s *Service) findByIdempotencyToken(c *store.Call, token *string, in any) (idempotentCreation, error) {
 	if err := firstError(checkPresent("IdempotencyToken", token != nil), checkShortText("IdempotencyToken", token)); err != nil {
-		return creation{}, err
+		return idempotentCreation{}, err
 	}
 	text, err := json.Marshal(in)
 	if err != nil {
-		return creation{}, err
+		return idempotentCreation{}, err
 	}
-	out := creation{key: c.Operation + " " + *token, input: string(text)}
+	out := idempotentCreation{key: c.Operation + " " + *token, input: string(text)}
 	st := s.acceleratorState(c)
 	before, ok := st.Creations[out.key]
 	if !ok || !st.HasARN(before.ARN) {
 		return out, nil
 	}
 	if before.Input != out.input {
-		return creation{}, invalid(store.Unproven, "The idempotency token '%s' was used with other parameters", *token)
+		return idempotentCreation{}, invalidArgumentError(store.UnprovenSource, "The idempotency token '%s' was used with other parameters", *token)
 	}
 	out.arn = before.ARN
 	return out, nil
 }
 
-// storeCreation stores the ARN of the resource that a call has created, for later calls with the same token.
-func (s *Service) storeCreation(c *store.Call, made creation, arn string) {
+// storeIdempotencyToken stores the ARN of the resource that a call has created, for later calls with the same token.
+func (s *Service) storeIdempotencyToken(c *store.Call, made idempotentCreation, arn string) {
 	s.acceleratorState(c).Creations[made.key] = store.AcceleratorCreation{Input: made.input, ARN: arn}
 }
 

@@ -11,20 +11,20 @@ import (
 
 const maxTags = 50
 
-// taggedAccelerator returns the accelerator for an operation on tags. Other resources have no tags and are an error.
-func (s *Service) taggedAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
+// findTaggableAccelerator returns the accelerator for an operation on tags. Other resources have no tags and are an error.
+func (s *Service) findTaggableAccelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
 	if err := firstError(checkPresent("ResourceArn", store.Value(arn) != ""), checkShortText("ResourceArn", arn)); err != nil {
 		return nil, err
 	}
 	if !isAccelerator(*arn) {
-		return nil, invalid(store.Unproven, "The resource '%s' is not an accelerator", *arn)
+		return nil, invalidArgumentError(store.UnprovenSource, "The resource '%s' is not an accelerator", *arn)
 	}
 	return s.findAccelerator(c, arn)
 }
 
 // TagResource adds tags to an accelerator, or changes their values.
 func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagResourceOutput, error) {
-	a, err := s.taggedAccelerator(c, in.ResourceArn)
+	a, err := s.findTaggableAccelerator(c, in.ResourceArn)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.U
 	if err := firstError(checkPresent("TagKeys", in.TagKeys != nil), checkMaxItems("TagKeys", len(in.TagKeys), 200)); err != nil {
 		return nil, err
 	}
-	a, err := s.taggedAccelerator(c, in.ResourceArn)
+	a, err := s.findTaggableAccelerator(c, in.ResourceArn)
 	if err != nil {
 		if isAccelerator(store.Value(in.ResourceArn)) {
 			return &ga.UntagResourceOutput{}, nil
@@ -51,7 +51,7 @@ func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.U
 	}
 	for _, key := range in.TagKeys {
 		if strings.HasPrefix(key, reservedTagPrefix) {
-			return nil, invalid(store.Unproven, "The tag key '%s' begins with aws:, which is reserved", key)
+			return nil, invalidArgumentError(store.UnprovenSource, "The tag key '%s' begins with aws:, which is reserved", key)
 		}
 	}
 	for _, key := range in.TagKeys {
@@ -62,7 +62,7 @@ func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.U
 
 // ListTagsForResource lists the tags of an accelerator.
 func (s *Service) ListTagsForResource(c *store.Call, in *ga.ListTagsForResourceInput) (*ga.ListTagsForResourceOutput, error) {
-	a, err := s.taggedAccelerator(c, in.ResourceArn)
+	a, err := s.findTaggableAccelerator(c, in.ResourceArn)
 	if err != nil {
 		return nil, err
 	}

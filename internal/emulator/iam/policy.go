@@ -101,8 +101,8 @@ type Decision struct {
 	Sids []string
 }
 
-// Decide evaluates policies for a request. A request is denied unless a statement allows it.
-func Decide(policies []Policy, r Request) Decision {
+// Evaluate evaluates policies for a request. A request is denied unless a statement allows it.
+func Evaluate(policies []Policy, r Request) Decision {
 	var d Decision
 	for _, p := range policies {
 		for _, s := range p.Statement {
@@ -129,7 +129,7 @@ func (s Statement) matches(r Request) bool {
 	for operator, keys := range s.Condition {
 		holds := conditionOperators[operator]
 		for key, values := range keys {
-			have, there := lookUp(r.Keys, key)
+			have, there := conditionValue(r.Keys, key)
 			if !holds(have, there, values) {
 				return false
 			}
@@ -138,8 +138,9 @@ func (s Statement) matches(r Request) bool {
 	return true
 }
 
-// lookUp returns the value of a condition key, and whether the request has the key. Names of keys are not case-sensitive.
-func lookUp(keys map[string]string, name string) (string, bool) {
+// conditionValue returns the value of a condition key, and whether the request has the key. Names of keys are not
+// case-sensitive.
+func conditionValue(keys map[string]string, name string) (string, bool) {
 	if v, ok := keys[name]; ok {
 		return v, true
 	}

@@ -61,7 +61,7 @@ func TestDecisions(t *testing.T) {
 		{"not equal, and like", Request{"acm:GetCertificate", "arn:x", map[string]string{"aws:ResourceTag/unit": "x-1"}}, true, "Tagged"},
 		{"equal", Request{"acm:GetCertificate", "arn:x", map[string]string{"aws:ResourceTag/unit": "x-1", "aws:ResourceTag/team": "a"}}, false, ""},
 	} {
-		d := Decide([]Policy{p}, c.r)
+		d := Evaluate([]Policy{p}, c.r)
 		if d.IsAllowed != c.want || strings.Join(d.Sids, " ") != c.sids {
 			t.Errorf("%s: %+v", c.name, d)
 		}

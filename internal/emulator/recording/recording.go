@@ -171,9 +171,9 @@ func (n *Node) eachLeaf(path []string, f func([]string, *Node)) {
 	}
 }
 
-// ParseAnswer parses the body of an answer in JSON or XML. Any other body is one element with a text. It returns nil for an
-// empty body.
-func ParseAnswer(body []byte) (*Node, error) {
+// ParseResponseBody parses the body of an answer in JSON or XML. Any other body is one element with a text. It returns nil
+// for an empty body.
+func ParseResponseBody(body []byte) (*Node, error) {
 	body = bytes.TrimSpace(body)
 	switch {
 	case len(body) == 0:

@@ -117,11 +117,11 @@ func isSecret(name string) bool {
 func (x *redactor) redactNode(path []string, n *Node, own bool) {
 	path = append(slices.Clip(path), n.Name)
 	if len(n.Children) == 0 {
-		n.Text = x.redactAnswerText(path, n.Text, own)
+		n.Text = x.redactResponseText(path, n.Text, own)
 		return
 	}
 	if isItem(n) {
-		own = x.hasCreatedName(n)
+		own = x.mentionsCreatedResource(n)
 	}
 	for _, k := range n.Children {
 		x.redactNode(path, k, own)
@@ -131,27 +131,27 @@ func (x *redactor) redactNode(path []string, n *Node, own bool) {
 // isItem reports whether an element is an item of a list.
 func isItem(n *Node) bool { return n.Name == "member" || n.Name == "item" }
 
-// hasCreatedName reports whether a text of an element contains the name of a resource that the run created. It ignores items
-// of lists below the element.
-func (x *redactor) hasCreatedName(n *Node) bool {
+// mentionsCreatedResource reports whether a text of an element contains the name of a resource that the run created. It
+// ignores items of lists below the element.
+func (x *redactor) mentionsCreatedResource(n *Node) bool {
 	return slices.ContainsFunc(n.Children, func(k *Node) bool {
 		if len(k.Children) == 0 {
-			return x.containsCreatedName(k.Text)
+			return x.containsCreatedResourceName(k.Text)
 		}
-		return !isItem(k) && x.hasCreatedName(k)
+		return !isItem(k) && x.mentionsCreatedResource(k)
 	})
 }
 
-// redactAnswerText returns the redacted text of a member of an answer. path has the names of the elements down to the
+// redactResponseText returns the redacted text of a member of an answer. path has the names of the elements down to the
 // member. For own, see redactNode.
-func (x *redactor) redactAnswerText(path []string, text string, own bool) string {
+func (x *redactor) redactResponseText(path []string, text string, own bool) string {
 	last := path[len(path)-1]
 	switch {
 	case isSecret(last):
 		return RemovedText
 	case text == "", slices.Contains(harmlessTexts, text), awsmodel.IsEnumValue(text), zonePattern.MatchString(text), last == "CanonicalHostedZoneId":
 		return text
-	case last == "Message" || last == "message", last == "Code", last == "Description" && slices.Contains(path, "TargetHealth"), last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sentValues[text], x.containsCreatedName(text):
+	case last == "Message" || last == "message", last == "Code", last == "Description" && slices.Contains(path, "TargetHealth"), last == "__type", slices.ContainsFunc(path, func(p string) bool { return strings.Contains(p, "Attributes") }), own, x.sentValues[text], x.containsCreatedResourceName(text):
 		return x.redactText(text)
 	case accountNumberPattern.FindString(text) == text:
 		return Account
@@ -161,7 +161,7 @@ func (x *redactor) redactAnswerText(path []string, text string, own bool) string
 	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return text
 	}
-	if matchesWhole(resourceIDPattern, text) || matchesWhole(uuidPattern, text) || matchesWhole(arnPattern, text) {
+	if matchesWholeText(resourceIDPattern, text) || matchesWholeText(uuidPattern, text) || matchesWholeText(arnPattern, text) {
 		return x.redactText(text)
 	}
 	if _, err := netip.ParseAddr(text); err == nil {
@@ -181,17 +181,17 @@ var replacementPattern = regexp.MustCompile(`^` + replacementPrefix + `\d+$`)
 // IsReplacement reports whether a text of an answer is a replacement of the original text.
 func IsReplacement(text string) bool { return replacementPattern.MatchString(text) }
 
-func matchesWhole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
+func matchesWholeText(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
 
-// containsCreatedName reports whether a text contains the name of a resource that the run created.
-func (x *redactor) containsCreatedName(text string) bool {
+// containsCreatedResourceName reports whether a text contains the name of a resource that the run created.
+func (x *redactor) containsCreatedResourceName(text string) bool {
 	return slices.ContainsFunc(x.createdNames, func(n string) bool { return strings.Contains(text, n) })
 }
 
 // redactText replaces IDs, account IDs and public addresses within a text.
 func (x *redactor) redactText(text string) string {
 	text = arnPattern.ReplaceAllStringFunc(text, func(arn string) string {
-		if x.containsCreatedName(arn) {
+		if x.containsCreatedResourceName(arn) {
 			return arn
 		}
 		p := arnPattern.FindStringSubmatch(arn)

@@ -14,7 +14,7 @@ func TestRecordingHasNoAccountData(t *testing.T) {
 		key     = "-----BEGIN PRIVATE KEY----- abc"
 	)
 	answer := func(text string) *Node {
-		n, err := ParseAnswer([]byte(text))
+		n, err := ParseResponseBody([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

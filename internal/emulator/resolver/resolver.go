@@ -102,7 +102,7 @@ func (s *Server) serveUDP() {
 		if err != nil {
 			continue // an earlier reply could not be delivered
 		}
-		if reply := answer(buf[:n], s.lookup, maxUDPBytes); reply != nil {
+		if reply := replyTo(buf[:n], s.lookup, maxUDPBytes); reply != nil {
 			_, _ = s.udp.WriteToUDPAddrPort(reply, from)
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Server) serveConn(conn net.Conn) {
 		if _, err := io.ReadFull(conn, question); err != nil {
 			return
 		}
-		reply := answer(question, s.lookup, 1<<16-1)
+		reply := replyTo(question, s.lookup, 1<<16-1)
 		if reply == nil {
 			return
 		}
@@ -168,9 +168,9 @@ func (s *Server) closeConn(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// answer returns the reply to a message, or nil if the message is not a query. A reply that is longer than limit bytes is
+// replyTo returns the reply to a message, or nil if the message is not a query. A reply that is longer than limit bytes is
 // truncated; the client then repeats the query over TCP.
-func answer(message []byte, lookup Lookup, limit int) []byte {
+func replyTo(message []byte, lookup Lookup, limit int) []byte {
 	var p dnsmessage.Parser
 	head, err := p.Start(message)
 	if err != nil || head.Response {

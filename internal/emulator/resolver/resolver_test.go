@@ -91,6 +91,6 @@ func TestAddressInUseIsAnError(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x03org\x00\x00\x01\x00\x01"))
 	f.Fuzz(func(_ *testing.T, message []byte) {
-		answer(message, func(string) ([]netip.Addr, bool) { return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, true }, maxUDPBytes)
+		replyTo(message, func(string) ([]netip.Addr, bool) { return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, true }, maxUDPBytes)
 	})
 }

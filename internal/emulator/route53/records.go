@@ -26,7 +26,7 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 		return nil, err
 	}
 	if in.ChangeBatch == nil || len(in.ChangeBatch.Changes) == 0 {
-		return nil, invalidInputError(store.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return nil, invalidInputError(store.UnprovenSource, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	if len(in.ChangeBatch.Changes) > maxChanges {
 		return nil, invalidChangeBatchError(fmt.Sprintf("Number of records limit of %d exceeded.", maxChanges))
@@ -34,11 +34,11 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 	next := store.HostedZone{Name: z.Name, Records: slices.Clone(z.Records)}
 	var faults []string
 	for _, ch := range in.ChangeBatch.Changes {
-		r, err := readChange(ch)
+		r, err := recordSetOfChange(ch)
 		if err != nil {
 			return nil, err
 		}
-		if fault := aliasError(z, r); fault != "" && ch.Action != types.ChangeActionDelete {
+		if fault := invalidAliasReason(z, r); fault != "" && ch.Action != types.ChangeActionDelete {
 			faults = append(faults, fault)
 			continue
 		}
@@ -56,22 +56,22 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 }
 
 func invalidChangeBatchError(faults ...string) error {
-	return errorWithStatus(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
+	return errorWithStatus(store.UnprovenSource, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
-// readChange returns the record set of a change, or an error if the change is invalid for any zone.
-func readChange(ch types.Change) (store.RecordSet, error) {
+// recordSetOfChange returns the record set of a change, or an error if the change is invalid for any zone.
+func recordSetOfChange(ch types.Change) (store.RecordSet, error) {
 	var out store.RecordSet
 	set := ch.ResourceRecordSet
 	if set == nil || !slices.Contains(ch.Action.Values(), ch.Action) {
-		return out, invalidInputError(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
+		return out, invalidInputError(store.UnprovenSource, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
 	}
 	if !slices.Contains(set.Type.Values(), set.Type) {
-		return out, invalidInputError(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
+		return out, invalidInputError(store.UnprovenSource, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
 	}
 	if a := set.AliasTarget; a != nil {
 		if set.TTL != nil || len(set.ResourceRecords) > 0 {
-			return out, invalidInputError(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+			return out, invalidInputError(store.UnprovenSource, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 				"but found more than one in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, store.Value(set.Name), set.Type)
 		}
 		return store.RecordSet{Name: store.DNSName(store.Value(set.Name)), Type: string(set.Type), Alias: &store.RecordAlias{
@@ -79,11 +79,11 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 		}}, nil
 	}
 	if set.TTL == nil || len(set.ResourceRecords) == 0 {
-		return out, invalidInputError(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+		return out, invalidInputError(store.UnprovenSource, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, store.Value(set.Name), set.Type)
 	}
 	if *set.TTL < 0 || *set.TTL > maxTTL {
-		return out, invalidInputError(store.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, maxTTL)
+		return out, invalidInputError(store.UnprovenSource, "The TTL %d is not between 0 and %d", *set.TTL, maxTTL)
 	}
 	out = store.RecordSet{Name: store.DNSName(store.Value(set.Name)), Type: string(set.Type), TTL: *set.TTL}
 	for _, r := range set.ResourceRecords {
@@ -95,10 +95,10 @@ func readChange(ch types.Change) (store.RecordSet, error) {
 // awsZoneSuffixes are the suffixes of names in hosted zones of AWS, which may be targets of aliases.
 var awsZoneSuffixes = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
 
-// aliasError returns why an alias record is invalid, or "" if it is valid or no alias. The target must be in the hosted zone
-// that the alias gives. For hosted zones of AWS, whose records the emulator does not have, it checks only the suffix of the
-// target.
-func aliasError(z *store.HostedZone, r store.RecordSet) string {
+// invalidAliasReason returns why an alias record is invalid, or "" if it is valid or no alias. The target must be in the
+// hosted zone that the alias gives. For hosted zones of AWS, whose records the emulator does not have, it checks only the
+// suffix of the target.
+func invalidAliasReason(z *store.HostedZone, r store.RecordSet) string {
 	if r.Alias == nil {
 		return ""
 	}
@@ -120,7 +120,7 @@ func applyChange(z *store.HostedZone, action types.ChangeAction, r store.RecordS
 		switch {
 		case at < 0:
 			return "Tried to delete resource record set " + what + " but it was not found"
-		case !areEqualRecords(z.Records[at], r):
+		case !recordSetsEqual(z.Records[at], r):
 			return "Tried to delete resource record set " + what + " but the values provided do not match the current values"
 		case z.IsCreatedWithZone(r):
 			return fmt.Sprintf("A HostedZone must contain at least one %s record for the zone itself.", r.Type)
@@ -128,7 +128,7 @@ func applyChange(z *store.HostedZone, action types.ChangeAction, r store.RecordS
 		z.Records = slices.Delete(z.Records, at, at+1)
 		return ""
 	}
-	if fault := zoneError(z, r); fault != "" {
+	if fault := invalidInZoneReason(z, r); fault != "" {
 		return fault
 	}
 	if at >= 0 && action == types.ChangeActionCreate {
@@ -142,8 +142,8 @@ func applyChange(z *store.HostedZone, action types.ChangeAction, r store.RecordS
 	return ""
 }
 
-// zoneError returns why a record set cannot be in a zone, or "".
-func zoneError(z *store.HostedZone, r store.RecordSet) string {
+// invalidInZoneReason returns why a record set cannot be in a zone, or "".
+func invalidInZoneReason(z *store.HostedZone, r store.RecordSet) string {
 	switch {
 	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:
 		return fmt.Sprintf("FATAL problem: DomainContainsInvalidCharacters (Domain label contains invalid characters) encountered with '%s'", r.Name)
@@ -163,8 +163,8 @@ func zoneError(z *store.HostedZone, r store.RecordSet) string {
 	return ""
 }
 
-// areEqualRecords reports whether two record sets have the same TTL, values and alias. The order of values does not matter.
-func areEqualRecords(a, b store.RecordSet) bool {
+// recordSetsEqual reports whether two record sets have the same TTL, values and alias. The order of values does not matter.
+func recordSetsEqual(a, b store.RecordSet) bool {
 	if a.TTL != b.TTL || len(a.Values) != len(b.Values) || (a.Alias == nil) != (b.Alias == nil) || a.Alias != nil && *a.Alias != *b.Alias {
 		return false
 	}
@@ -189,7 +189,7 @@ func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResource
 		return nil, err
 	}
 	if in.StartRecordType != "" && in.StartRecordName == nil {
-		return nil, invalidInputError(store.Unproven, "StartRecordType is given without StartRecordName")
+		return nil, invalidInputError(store.UnprovenSource, "StartRecordType is given without StartRecordName")
 	}
 	limit := s.store.PageLimit(int(store.Value(in.MaxItems)), maxRecordsPerPage)
 	out := &route53.ListResourceRecordSetsOutput{MaxItems: new(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}

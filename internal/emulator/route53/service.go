@@ -25,15 +25,15 @@ func New(w *store.Store) *Service { return &Service{store: w} }
 func (s *Service) Operations() []wire.Operation {
 	h := wire.HandledMembers
 	return []wire.Operation{
-		wire.Op("CreateHostedZone", s.CreateHostedZone, h("CallerReference", "HostedZoneConfig", "Name", "VPC")),
-		wire.Op("DeleteHostedZone", s.DeleteHostedZone, h("Id")),
-		wire.Op("ListHostedZones", s.ListHostedZones, h("Marker", "MaxItems")),
-		wire.Op("ListHostedZonesByName", s.ListHostedZonesByName, h("DNSName", "HostedZoneId", "MaxItems")),
-		wire.Op("ChangeResourceRecordSets", s.ChangeResourceRecordSets, h("HostedZoneId", "ChangeBatch.Comment", "ChangeBatch.Changes.Action",
+		wire.NewOperation("CreateHostedZone", s.CreateHostedZone, h("CallerReference", "HostedZoneConfig", "Name", "VPC")),
+		wire.NewOperation("DeleteHostedZone", s.DeleteHostedZone, h("Id")),
+		wire.NewOperation("ListHostedZones", s.ListHostedZones, h("Marker", "MaxItems")),
+		wire.NewOperation("ListHostedZonesByName", s.ListHostedZonesByName, h("DNSName", "HostedZoneId", "MaxItems")),
+		wire.NewOperation("ChangeResourceRecordSets", s.ChangeResourceRecordSets, h("HostedZoneId", "ChangeBatch.Comment", "ChangeBatch.Changes.Action",
 			"ChangeBatch.Changes.ResourceRecordSet.Name", "ChangeBatch.Changes.ResourceRecordSet.Type",
 			"ChangeBatch.Changes.ResourceRecordSet.TTL", "ChangeBatch.Changes.ResourceRecordSet.ResourceRecords", "ChangeBatch.Changes.ResourceRecordSet.AliasTarget")),
-		wire.Op("ListResourceRecordSets", s.ListResourceRecordSets, h("HostedZoneId", "MaxItems", "StartRecordName", "StartRecordType")),
-		wire.Op("GetChange", s.GetChange, h("Id")),
+		wire.NewOperation("ListResourceRecordSets", s.ListResourceRecordSets, h("HostedZoneId", "MaxItems", "StartRecordName", "StartRecordType")),
+		wire.NewOperation("GetChange", s.GetChange, h("Id")),
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Service) findZone(c *store.Call, id *string) (*store.HostedZone, error)
 	key := strings.TrimPrefix(store.Value(id), "/hostedzone/")
 	z := s.route53State(c).Zones[key]
 	if z == nil {
-		return nil, errorWithStatus(store.Unproven, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
+		return nil, errorWithStatus(store.UnprovenSource, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
 	}
 	return z, nil
 }
@@ -90,7 +90,7 @@ func (s *Service) storeChange(c *store.Call, comment string) *types.ChangeInfo {
 }
 
 func (s *Service) describeChange(c *store.Call, ch *store.DNSChange) *types.ChangeInfo {
-	out := &types.ChangeInfo{Id: new("/change/" + ch.ID), Comment: store.OptionalText(ch.Comment), SubmittedAt: &ch.At, Status: types.ChangeStatusInsync}
+	out := &types.ChangeInfo{Id: new("/change/" + ch.ID), Comment: store.StringOrNil(ch.Comment), SubmittedAt: &ch.At, Status: types.ChangeStatusInsync}
 	if c.Now.Before(ch.At.Add(s.store.Config.Route53.SyncDelay)) {
 		out.Status = types.ChangeStatusPending
 	}

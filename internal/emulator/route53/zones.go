@@ -29,30 +29,30 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	st := s.route53State(c)
 	name := store.DNSName(store.Value(in.Name))
 	if store.Value(in.Name) == "" || len(name) > 255 || !namePattern.MatchString(name) || strings.HasPrefix(name, `\052`) {
-		return nil, errorWithStatus(store.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", store.Value(in.Name))
+		return nil, errorWithStatus(store.UnprovenSource, 400, "InvalidDomainName", "%s is not a valid domain name", store.Value(in.Name))
 	}
 	if n := len(store.Value(in.CallerReference)); n < 1 || n > 128 {
-		return nil, invalidInputError(store.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", store.Value(in.CallerReference))
+		return nil, invalidInputError(store.UnprovenSource, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", store.Value(in.CallerReference))
 	}
 	for _, id := range store.SortedKeys(st.Zones) {
 		if st.Zones[id].CallerReference == *in.CallerReference {
-			return nil, errorWithStatus(store.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
+			return nil, errorWithStatus(store.UnprovenSource, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
 		}
 	}
 	if len(st.Zones) >= s.store.Quota(quotaZones, 500) {
-		return nil, errorWithStatus(store.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
+		return nil, errorWithStatus(store.UnprovenSource, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
 	}
 	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.store.RandomHex(18)), Name: name, CallerReference: *in.CallerReference}
 	if in.HostedZoneConfig != nil {
 		z.Comment, z.Private = store.Value(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
 	}
 	if z.Private != (in.VPC != nil) {
-		return nil, invalidInputError(store.Unproven, "You must specify a VPC when creating a private hosted zone, and only then.")
+		return nil, invalidInputError(store.UnprovenSource, "You must specify a VPC when creating a private hosted zone, and only then.")
 	}
 	if z.Private {
 		z.VPC, z.VPCRegion = store.Value(in.VPC.VPCId), string(in.VPC.VPCRegion)
 		if s.store.Partition(c.Account, z.VPCRegion).VPCs[z.VPC] == nil {
-			return nil, errorWithStatus(store.Unproven, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
+			return nil, errorWithStatus(store.UnprovenSource, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
 		}
 	}
 	for i, end := range []string{"com", "net", "org", "co.uk"} {
@@ -80,7 +80,7 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 func describeZone(z *store.HostedZone) types.HostedZone {
 	return types.HostedZone{
 		Id: new("/hostedzone/" + z.ID), Name: new(z.Name), CallerReference: new(z.CallerReference), ResourceRecordSetCount: new(int64(len(z.Records))),
-		Config: &types.HostedZoneConfig{Comment: store.OptionalText(z.Comment), PrivateZone: z.Private},
+		Config: &types.HostedZoneConfig{Comment: store.StringOrNil(z.Comment), PrivateZone: z.Private},
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *Service) DeleteHostedZone(c *store.Call, in *route53.DeleteHostedZoneIn
 		return nil, err
 	}
 	if slices.ContainsFunc(z.Records, func(r store.RecordSet) bool { return !z.IsCreatedWithZone(r) }) {
-		return nil, errorWithStatus(store.Unproven, 400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
+		return nil, errorWithStatus(store.UnprovenSource, 400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
 	}
 	delete(s.route53State(c).Zones, z.ID)
 	return &route53.DeleteHostedZoneOutput{ChangeInfo: s.storeChange(c, "")}, nil
@@ -100,7 +100,7 @@ func (s *Service) DeleteHostedZone(c *store.Call, in *route53.DeleteHostedZoneIn
 // ListHostedZones lists a page of the hosted zones.
 func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInput) (*route53.ListHostedZonesOutput, error) {
 	if in.MaxItems != nil && *in.MaxItems < 1 {
-		return nil, invalidInputError(store.Unproven, "The value of maxitems must be positive")
+		return nil, invalidInputError(store.UnprovenSource, "The value of maxitems must be positive")
 	}
 	zones := s.route53State(c).Zones
 	limit := s.store.PageLimit(int(store.Value(in.MaxItems)), maxZonesPerPage)
@@ -123,7 +123,7 @@ func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInpu
 // to the first, and then by ID.
 func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZonesByNameInput) (*route53.ListHostedZonesByNameOutput, error) {
 	if in.HostedZoneId != nil && in.DNSName == nil {
-		return nil, invalidInputError(store.Unproven, "HostedZoneId is given without DNSName")
+		return nil, invalidInputError(store.UnprovenSource, "HostedZoneId is given without DNSName")
 	}
 	order := func(a, b *store.HostedZone) int {
 		return cmp.Or(slices.Compare(reversedLabels(a.Name), reversedLabels(b.Name)), cmp.Compare(a.ID, b.ID))
@@ -153,7 +153,7 @@ func (s *Service) GetChange(c *store.Call, in *route53.GetChangeInput) (*route53
 	id := strings.TrimPrefix(store.Value(in.Id), "/change/")
 	ch := s.route53State(c).Changes[id]
 	if ch == nil {
-		return nil, errorWithStatus(store.Unproven, 404, "NoSuchChange", "Could not find resource with ID: %s", id)
+		return nil, errorWithStatus(store.UnprovenSource, 404, "NoSuchChange", "Could not find resource with ID: %s", id)
 	}
 	return &route53.GetChangeOutput{ChangeInfo: s.describeChange(c, ch)}, nil
 }

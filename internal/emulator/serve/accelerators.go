@@ -61,10 +61,10 @@ func (b *builder) convertEndpointGroup(l *store.AcceleratorListener, g *store.En
 	for _, o := range g.Overrides {
 		out.PortOverrides[uint16(o.Listener)] = uint16(o.Endpoint)
 	}
-	check := endpointCheckTargetGroup(l, g)
+	check := endpointHealthCheckTargetGroup(l, g)
 	for _, e := range g.Endpoints {
 		if ready := e.Added.Add(b.s.store.Config.Accelerator.HealthDelay); b.now.Before(ready) {
-			b.rebuildAt(ready)
+			b.scheduleRebuild(ready)
 		}
 		health := b.s.store.EndpointHealth(b.p.Account, g, e, b.now)
 		endpoint := dataplane.AcceleratorEndpoint{
@@ -88,9 +88,9 @@ func (b *builder) convertEndpointGroup(l *store.AcceleratorListener, g *store.En
 	return out
 }
 
-// endpointCheckTargetGroup returns a target group, without targets, with which the data plane checks the health of the
+// endpointHealthCheckTargetGroup returns a target group, without targets, with which the data plane checks the health of the
 // endpoints of endpoint group g. Load balancers are not checked in this way.
-func endpointCheckTargetGroup(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
+func endpointHealthCheckTargetGroup(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
 	return dataplane.TargetGroup{ARN: g.ARN, Protocol: dataplane.TCP, HealthCheck: dataplane.HealthCheck{
 		Protocol: dataplane.Protocol(g.CheckProtocol), Port: uint16(cmp.Or(g.CheckPort, l.Ranges[0].From)), Path: g.CheckPath,
 		Interval: time.Duration(g.CheckInterval) * time.Second, HealthyThreshold: int(g.Threshold), UnhealthyThreshold: int(g.Threshold),
@@ -153,9 +153,9 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	return out
 }
 
-// acceleratorsWithoutRemoved returns the accelerators in old, without accelerators, listeners, endpoint groups and endpoints
+// dropRemovedAccelerators returns the accelerators in old, without accelerators, listeners, endpoint groups and endpoints
 // that are not in latest. The endpoints have their health from latest.
-func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
+func dropRemovedAccelerators(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
 	parts := map[string]bool{} // ARNs
 	type identity struct{ group, id string }
 	endpoints := map[identity]dataplane.AcceleratorEndpoint{}

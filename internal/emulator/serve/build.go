@@ -56,7 +56,7 @@ func (b *builder) addPartition() {
 		lb := b.p.ELB.LoadBalancers[arn]
 		switch state, _ := lb.State(b.now); state {
 		case elbtypes.LoadBalancerStateEnumProvisioning:
-			b.rebuildAt(lb.Active)
+			b.scheduleRebuild(lb.Active)
 			continue
 		case elbtypes.LoadBalancerStateEnumFailed:
 			continue
@@ -74,8 +74,8 @@ func (b *builder) addPartition() {
 	}
 }
 
-// rebuildAt requests that the configuration is built again at a time.
-func (b *builder) rebuildAt(t time.Time) {
+// scheduleRebuild requests that the configuration is built again at a time.
+func (b *builder) scheduleRebuild(t time.Time) {
 	// A timer may fire early. The added millisecond prevents a build before the time.
 	d := max(t.Sub(b.now), 0) + time.Millisecond
 	if b.nextBuild == 0 || d < b.nextBuild {

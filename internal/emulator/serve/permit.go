@@ -23,7 +23,7 @@ func (s *Server) isPermitted(pk dataplane.Packet) bool {
 		source := eniWithAddress(p, from)
 		if source == nil {
 			// A client on this machine may have an address of the emulated network.
-			if source = eniOfLoopback(p, from); source != nil {
+			if source = eniForLoopbackAddress(p, from); source != nil {
 				from = source.Private[0].Addr
 			}
 		}
@@ -56,8 +56,8 @@ func eniWithAddress(p *store.Partition, a netip.Addr) *store.NetworkInterface {
 	return nil
 }
 
-// eniOfLoopback returns the ENI with the primary address that a loopback address represents, or nil if there is none.
-func eniOfLoopback(p *store.Partition, loopback netip.Addr) *store.NetworkInterface {
+// eniForLoopbackAddress returns the ENI with the primary address that a loopback address represents, or nil if there is none.
+func eniForLoopbackAddress(p *store.Partition, loopback netip.Addr) *store.NetworkInterface {
 	for _, id := range store.SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; len(eni.Private) > 0 && dataplane.Loopback(eni.Private[0].Addr) == loopback {
 			return eni
@@ -93,7 +93,7 @@ func (f flow) isAllowed(p *store.Partition, eni *store.NetworkInterface, rules r
 			continue
 		}
 		for _, r := range rules(sg) {
-			if f.hasPort(r) && f.hasPeer(p, r.Peer) {
+			if f.matchesPort(r) && f.matchesPeer(p, r.Peer) {
 				return true
 			}
 		}
@@ -101,8 +101,8 @@ func (f flow) isAllowed(p *store.Partition, eni *store.NetworkInterface, rules r
 	return false
 }
 
-// hasPort reports whether a rule matches the protocol and the port of a flow.
-func (f flow) hasPort(r store.SecurityGroupRule) bool {
+// matchesPort reports whether a rule matches the protocol and the port of a flow.
+func (f flow) matchesPort(r store.SecurityGroupRule) bool {
 	protocol := "tcp"
 	if f.udp {
 		protocol = "udp"
@@ -116,8 +116,8 @@ func (f flow) hasPort(r store.SecurityGroupRule) bool {
 	return false
 }
 
-// hasPeer reports whether the peer of a rule matches the peer of a flow.
-func (f flow) hasPeer(p *store.Partition, peer store.Peer) bool {
+// matchesPeer reports whether the peer of a rule matches the peer of a flow.
+func (f flow) matchesPeer(p *store.Partition, peer store.Peer) bool {
 	switch {
 	case peer.CIDR.IsValid():
 		return peer.CIDR.Contains(f.peer)

@@ -39,13 +39,13 @@ func (p *propagation) apply(b buildResult) (dataplane.Config, time.Duration) {
 	}
 	// A timer may fire early. The added millisecond prevents that apply is called too early.
 	wait := p.history[1].createdAt.Add(p.delay).Sub(b.builtAt) + time.Millisecond
-	return configWithoutRemoved(p.history[0].config, b), wait
+	return dropRemovedResources(p.history[0].config, b), wait
 }
 
-// configWithoutRemoved returns the configuration old without load balancers, nodes, target groups, targets and parts of
+// dropRemovedResources returns the configuration old without load balancers, nodes, target groups, targets and parts of
 // accelerators that are not in latest. Listeners and rules of the remaining load balancers are retained, and so are target
 // groups that exist but that no listener uses any more.
-func configWithoutRemoved(old dataplane.Config, latest buildResult) dataplane.Config {
+func dropRemovedResources(old dataplane.Config, latest buildResult) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
 	for _, lb := range latest.config.LoadBalancers {
 		balancers[lb.ARN] = lb
@@ -54,7 +54,7 @@ func configWithoutRemoved(old dataplane.Config, latest buildResult) dataplane.Co
 	for _, g := range slices.Concat(latest.config.TargetGroups, latest.unusedTargetGroups) {
 		groups[g.ARN] = g
 	}
-	out := dataplane.Config{Accelerators: acceleratorsWithoutRemoved(old.Accelerators, latest.config.Accelerators), Distances: latest.config.Distances}
+	out := dataplane.Config{Accelerators: dropRemovedAccelerators(old.Accelerators, latest.config.Accelerators), Distances: latest.config.Distances}
 	for _, lb := range old.LoadBalancers {
 		if now, ok := balancers[lb.ARN]; ok {
 			lb.Nodes = nodesWithSameAddress(lb.Nodes, now.Nodes)
@@ -63,7 +63,7 @@ func configWithoutRemoved(old dataplane.Config, latest buildResult) dataplane.Co
 	}
 	for _, g := range old.TargetGroups {
 		if now, ok := groups[g.ARN]; ok {
-			g.Targets = registeredTargets(g.Targets, now.Targets)
+			g.Targets = dropDeregisteredTargets(g.Targets, now.Targets)
 			out.TargetGroups = append(out.TargetGroups, g)
 		}
 	}
@@ -86,8 +86,9 @@ func nodesWithSameAddress(old, latest []dataplane.Node) []dataplane.Node {
 	return out
 }
 
-// registeredTargets returns the targets in old that are also in latest. Targets that drain in latest get the state draining.
-func registeredTargets(old, latest []dataplane.Target) []dataplane.Target {
+// dropDeregisteredTargets returns the targets in old that are also in latest. Targets that drain in latest get the state
+// draining.
+func dropDeregisteredTargets(old, latest []dataplane.Target) []dataplane.Target {
 	type identity struct {
 		id   string
 		port uint16

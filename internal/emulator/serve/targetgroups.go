@@ -19,13 +19,13 @@ func (b *builder) convertTargetGroup(g *store.TargetGroup) dataplane.TargetGroup
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
 		IsLambda: g.Type == elbtypes.TargetTypeEnumLambda, IsALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: maps.Clone(g.Attributes), HealthCheck: convertHealthCheck(g.Check),
 	}
-	b.p.RemoveEndedTargets(g, b.now)
+	b.p.RemoveDrainedTargets(g, b.now)
 	for _, t := range g.Targets {
 		if t.IsDraining() {
-			b.rebuildAt(t.DrainUntil)
+			b.scheduleRebuild(t.DrainUntil)
 		}
 		target := dataplane.Target{
-			ID: t.ID, Port: uint16(t.Port), Zone: b.targetZone(g, t), State: b.initialState(g, t), Epoch: g.Epoch(t), QUICServerID: t.QUICServerID,
+			ID: t.ID, Port: uint16(t.Port), Zone: b.targetZone(g, t), State: b.initialState(g, t), Epoch: g.RegistrationID(t), QUICServerID: t.QUICServerID,
 		}
 		switch {
 		case out.IsLambda:

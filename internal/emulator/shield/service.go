@@ -37,17 +37,17 @@ func New(w *store.Store) *Service { return &Service{store: w} }
 func (s *Service) Operations() []wire.Operation {
 	h := wire.HandledMembers
 	return []wire.Operation{
-		wire.Op("GetSubscriptionState", s.GetSubscriptionState, h()),
-		wire.Op("CreateSubscription", s.CreateSubscription, h()),
-		wire.Op("CreateProtection", s.CreateProtection, h("Name", "ResourceArn", "Tags")),
-		wire.Op("DescribeProtection", s.DescribeProtection, h("ProtectionId", "ResourceArn")),
-		wire.Op("DeleteProtection", s.DeleteProtection, h("ProtectionId")),
-		wire.Op("ListProtections", s.ListProtections, h("InclusionFilters.ResourceArns", "MaxResults", "NextToken")),
+		wire.NewOperation("GetSubscriptionState", s.GetSubscriptionState, h()),
+		wire.NewOperation("CreateSubscription", s.CreateSubscription, h()),
+		wire.NewOperation("CreateProtection", s.CreateProtection, h("Name", "ResourceArn", "Tags")),
+		wire.NewOperation("DescribeProtection", s.DescribeProtection, h("ProtectionId", "ResourceArn")),
+		wire.NewOperation("DeleteProtection", s.DeleteProtection, h("ProtectionId")),
+		wire.NewOperation("ListProtections", s.ListProtections, h("InclusionFilters.ResourceArns", "MaxResults", "NextToken")),
 	}
 }
 
 func protectionNotFoundError() error {
-	return store.Errorf(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
+	return store.Errorf(store.UnprovenSource, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
 // currentState returns the account's state. It first removes protections of resources that do not exist any more.
@@ -65,10 +65,10 @@ func (s *Service) currentState(c *store.Call) *store.ShieldState {
 func (s *Service) checkResource(c *store.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
-		return store.Errorf(store.Unproven, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return store.Errorf(store.UnprovenSource, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
 	service, region, account, resource := m[1], m[2], m[3], m[4]
-	notThere := store.Errorf(store.Unproven, "ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
+	notThere := store.Errorf(store.UnprovenSource, "ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
 	if account != c.Account {
 		return notThere
 	}
@@ -84,7 +84,7 @@ func (s *Service) checkResource(c *store.Call, arn string) error {
 		}
 		return nil
 	}
-	return store.Errorf(store.Unproven, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
+	return store.Errorf(store.UnprovenSource, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
 }
 
 // GetSubscriptionState reports whether the account has Shield Advanced.
@@ -100,7 +100,7 @@ func (s *Service) GetSubscriptionState(c *store.Call, _ *shield.GetSubscriptionS
 func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
 	st := s.currentState(c)
 	if !st.Subscribed.IsZero() {
-		return nil, store.Errorf(store.Unproven, "ResourceAlreadyExistsException", "The subscription already exists.")
+		return nil, store.Errorf(store.UnprovenSource, "ResourceAlreadyExistsException", "The subscription already exists.")
 	}
 	st.Subscribed = c.Now
 	return &shield.CreateSubscriptionOutput{}, nil
@@ -110,21 +110,21 @@ func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscription
 func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
 	st := s.currentState(c)
 	if !namePattern.MatchString(store.Value(in.Name)) {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "The protection name '%s' is not valid", store.Value(in.Name))
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterException", "The protection name '%s' is not valid", store.Value(in.Name))
 	}
 	if st.Subscribed.IsZero() {
-		return nil, store.Errorf(store.Unproven, "ResourceNotFoundException", "The subscription does not exist.")
+		return nil, store.Errorf(store.UnprovenSource, "ResourceNotFoundException", "The subscription does not exist.")
 	}
 	if err := s.checkResource(c, store.Value(in.ResourceArn)); err != nil {
 		return nil, err
 	}
 	for _, p := range st.Protections {
 		if p.Resource == *in.ResourceArn {
-			return nil, store.Errorf(store.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
+			return nil, store.Errorf(store.UnprovenSource, "ResourceAlreadyExistsException", "The protection already exists.")
 		}
 	}
 	if quota := s.store.Quota(quotaProtections, 1000); len(st.Protections) >= quota {
-		return nil, store.Errorf(store.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", quota)
+		return nil, store.Errorf(store.UnprovenSource, "LimitsExceededException", "The maximum number of protections '%d' has been reached", quota)
 	}
 	id := s.store.RandomUUID()
 	p := &store.Protection{
@@ -144,7 +144,7 @@ func describeProtection(p *store.Protection) types.Protection {
 // DescribeProtection returns the protection with an ID or of a resource.
 func (s *Service) DescribeProtection(c *store.Call, in *shield.DescribeProtectionInput) (*shield.DescribeProtectionOutput, error) {
 	if (in.ProtectionId == nil) == (in.ResourceArn == nil) {
-		return nil, store.Errorf(store.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
+		return nil, store.Errorf(store.UnprovenSource, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
 	}
 	st := s.currentState(c)
 	for _, id := range store.SortedKeys(st.Protections) {
@@ -177,7 +177,7 @@ func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput
 	if in.NextToken != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*in.NextToken)
 		if err != nil {
-			return nil, store.Errorf(store.Unproven, "InvalidPaginationTokenException", "The token is not valid")
+			return nil, store.Errorf(store.UnprovenSource, "InvalidPaginationTokenException", "The token is not valid")
 		}
 		after = string(raw)
 	}

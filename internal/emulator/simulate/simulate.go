@@ -21,7 +21,7 @@ func New(w *store.Store) *Service { return &Service{w} }
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
-		wire.Op("SimulatePrincipalPolicy", s.SimulatePrincipalPolicy, wire.HandledMembers("PolicySourceArn", "ActionNames", "ResourceArns", "ContextEntries", "MaxItems")),
+		wire.NewOperation("SimulatePrincipalPolicy", s.SimulatePrincipalPolicy, wire.HandledMembers("PolicySourceArn", "ActionNames", "ResourceArns", "ContextEntries", "MaxItems")),
 	}
 }
 
@@ -30,7 +30,7 @@ func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrin
 	arn := aws.ToString(in.PolicySourceArn)
 	who, ok := s.findPrincipal(c, arn)
 	if !ok {
-		return nil, store.Errorf(store.Unproven, "NoSuchEntity", "The user or role with name %s cannot be found.", arn).WithStatus(404)
+		return nil, store.Errorf(store.UnprovenSource, "NoSuchEntity", "The user or role with name %s cannot be found.", arn).WithStatus(404)
 	}
 	keys := map[string]string{}
 	for _, e := range in.ContextEntries {
@@ -47,7 +47,7 @@ func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrin
 		for _, resource := range resources {
 			d := iam.Decision{IsAllowed: true} // a principal without policies is allowed everything
 			if who.Policies != nil {
-				d = iam.Decide(who.Policies, iam.Request{Action: action, Resource: resource, Keys: keys})
+				d = iam.Evaluate(who.Policies, iam.Request{Action: action, Resource: resource, Keys: keys})
 			}
 			out.EvaluationResults = append(out.EvaluationResults, types.EvaluationResult{
 				EvalActionName: aws.String(action), EvalResourceName: aws.String(resource), EvalDecision: decisionType(d),

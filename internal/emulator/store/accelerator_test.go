@@ -33,7 +33,7 @@ func TestCheckFindsBrokenAccelerators(t *testing.T) {
 		st := w.AcceleratorState("123456789012").Accelerators
 		st["1"], st["2"] = one("1"), one("2")
 		c.change(st["2"])
-		broken := strings.Join(w.Check(), "\n")
+		broken := strings.Join(w.CheckInvariants(), "\n")
 		if broken == "" != (c.want == "") || !strings.Contains(broken, c.want) {
 			t.Errorf("%s: %q, want %q", what, broken, c.want)
 		}

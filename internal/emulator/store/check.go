@@ -7,10 +7,10 @@ import (
 	"sort"
 )
 
-// Check returns a description of each violation of an invariant, in all partitions. Violations are references to resources
-// that do not exist, addresses that two resources have, target groups that two load balancers use, equal priorities of
-// rules, and invalid ports of accelerators.
-func (w *Store) Check() []string {
+// CheckInvariants returns a description of each violation of an invariant, in all partitions. Violations are references to
+// resources that do not exist, addresses that two resources have, target groups that two load balancers use, equal
+// priorities of rules, and invalid ports of accelerators.
+func (w *Store) CheckInvariants() []string {
 	var broken []string
 	for _, p := range w.Partitions() {
 		at := p.Account + "/" + p.Region + ": "

@@ -37,7 +37,7 @@ func (s *ELBState) indexRule(r *Rule) {
 	s.rulesByListener[r.Listener][r.ARN] = r
 }
 
-// AddRule adds a rule. The caller must then call Reattach for the load balancer.
+// AddRule adds a rule. The caller must then call UpdateTargetGroupUse for the load balancer.
 func (s *ELBState) AddRule(r *Rule) {
 	s.Rules[r.ARN] = r
 	if s.rulesByListener != nil {
@@ -45,7 +45,7 @@ func (s *ELBState) AddRule(r *Rule) {
 	}
 }
 
-// RemoveRule removes a rule. The caller must then call Reattach for the load balancer.
+// RemoveRule removes a rule. The caller must then call UpdateTargetGroupUse for the load balancer.
 func (s *ELBState) RemoveRule(r *Rule) {
 	delete(s.Rules, r.ARN)
 	delete(s.rulesByListener[r.Listener], r.ARN)

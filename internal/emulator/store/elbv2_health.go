@@ -122,15 +122,15 @@ type HealthReport struct {
 	TargetGroup string // ARN
 	Target      string // ID as registered
 	Port        int32
-	// Epoch identifies the registration that was checked, see [TargetGroup.Epoch]. Reports about other registrations are
-	// ignored. If it is empty, the report is for any registration.
+	// Epoch identifies the registration that was checked, see [TargetGroup.RegistrationID]. Reports about other
+	// registrations are ignored. If it is empty, the report is for any registration.
 	Epoch   string
 	Verdict TargetHealthResult
 }
 
-// Epoch returns a text that identifies the registration of a target. The text changes if the target is registered again, or
-// if another load balancer uses the target group.
-func (g *TargetGroup) Epoch(t *Target) string {
+// RegistrationID returns a text that identifies the registration of a target. The text changes if the target is registered
+// again, or if another load balancer uses the target group.
+func (g *TargetGroup) RegistrationID(t *Target) string {
 	return fmt.Sprintf("%d/%d", t.Registered.UnixNano(), g.Attached.UnixNano())
 }
 
@@ -143,7 +143,7 @@ func (w *Store) ReportHealth(r HealthReport) {
 	if t == nil || t.IsDraining() || t.Verdict != nil && *t.Verdict == r.Verdict {
 		return
 	}
-	if r.Epoch != "" && r.Epoch != g.Epoch(t) {
+	if r.Epoch != "" && r.Epoch != g.RegistrationID(t) {
 		return
 	}
 	changeHealthResult(w, t, func() { t.Verdict = &r.Verdict })

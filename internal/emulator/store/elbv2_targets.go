@@ -49,9 +49,9 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 	return nil
 }
 
-// RemoveEndedTargets deregisters the targets whose instance was terminated, and removes the targets whose draining has
+// RemoveDrainedTargets deregisters the targets whose instance was terminated, and removes the targets whose draining has
 // ended. Operations call it before they read targets.
-func (p *Partition) RemoveEndedTargets(g *TargetGroup, now time.Time) {
+func (p *Partition) RemoveDrainedTargets(g *TargetGroup, now time.Time) {
 	if g.Type == elbtypes.TargetTypeEnumInstance {
 		for _, t := range g.Targets {
 			p.deregisterTerminated(g, t, now)
@@ -93,9 +93,9 @@ func EachForwardedTargetGroup(actions []elbtypes.Action, visit func(arn string))
 	}
 }
 
-// Reattach determines which target groups a load balancer uses, and updates these target groups. It must be called after
-// each change of the listeners or rules of the load balancer.
-func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
+// UpdateTargetGroupUse determines which target groups a load balancer uses, and updates these target groups. It must be
+// called after each change of the listeners or rules of the load balancer.
+func (s *ELBState) UpdateTargetGroupUse(loadBalancer string, now time.Time) {
 	used := map[string]bool{}
 	s.EachRuleOfLoadBalancer(loadBalancer, func(r *Rule) { EachForwardedTargetGroup(r.Actions, func(arn string) { used[arn] = true }) })
 	for arn, g := range s.TargetGroups {

@@ -38,10 +38,10 @@ func (p *Partition) CreateServiceENI(desc, requester, subnetID string, groups []
 
 // CreateServiceENIWithOptions creates an ENI of an AWS service. If it returns an error, no ENI is created.
 func (p *Partition) CreateServiceENIWithOptions(o ServiceENIOptions) (*NetworkInterface, *Error) {
-	p.RemoveExpired()
+	p.RemoveExpiredResources()
 	s := p.Subnets[o.SubnetID]
 	if s == nil {
-		return nil, Errorf(Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", o.SubnetID)
+		return nil, Errorf(ReportSource("terraform-aws-modules/terraform-aws-ec2-instance#20"), "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", o.SubnetID)
 	}
 	eni := p.newENI(s)
 	eni.Description = o.Description
@@ -57,10 +57,10 @@ func (p *Partition) CreateServiceENIWithOptions(o ServiceENIOptions) (*NetworkIn
 			return nil, err
 		}
 		eni.Private = []PrivateAddress{{Addr: o.Address, Primary: true}}
-		p.NetworkInterfaces[eni.ID] = eni // FreeIPv4Addresses must not return the address again
+		p.NetworkInterfaces[eni.ID] = eni // FindFreeIPv4Addresses must not return the address again
 	}
 	if n := 1 + o.Secondary - len(eni.Private); n > 0 {
-		addrs, err := p.FreeIPv4Addresses(s, n)
+		addrs, err := p.FindFreeIPv4Addresses(s, n)
 		if err != nil {
 			delete(p.NetworkInterfaces, eni.ID)
 			return nil, err
@@ -70,7 +70,7 @@ func (p *Partition) CreateServiceENIWithOptions(o ServiceENIOptions) (*NetworkIn
 		}
 	}
 	if o.IPv6 {
-		addrs, err := p.FreeIPv6Addresses(s, 1)
+		addrs, err := p.FindFreeIPv6Addresses(s, 1)
 		if err != nil {
 			delete(p.NetworkInterfaces, eni.ID)
 			return nil, err
@@ -130,9 +130,9 @@ func (p *Partition) SetENISecurityGroups(id string, groups []string) {
 	}
 }
 
-// RemoveExpired removes deleted ENIs whose removal time has passed, and terminated instances after TerminatedVisible.
-// Operations call it before they read resources.
-func (p *Partition) RemoveExpired() {
+// RemoveExpiredResources removes deleted ENIs whose removal time has passed, and terminated instances after
+// TerminatedVisible. Operations call it before they read resources.
+func (p *Partition) RemoveExpiredResources() {
 	now := p.now()
 	for id, eni := range p.NetworkInterfaces {
 		if !eni.RemoveAt.IsZero() && !now.Before(eni.RemoveAt) {
@@ -157,14 +157,14 @@ func (a *Address) Disassociate() {
 func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Error) {
 	a := p.Addresses[allocationID]
 	if a == nil {
-		return nil, Errorf(Unproven, "InvalidAllocationID.NotFound", "The allocation ID '%s' does not exist", allocationID)
+		return nil, Errorf(UnprovenSource, "InvalidAllocationID.NotFound", "The allocation ID '%s' does not exist", allocationID)
 	}
 	if a.AssociationID != "" {
-		return nil, Errorf(Unproven, "Resource.AlreadyAssociated", "resource %s is already associated with associate-id %s", allocationID, a.AssociationID)
+		return nil, Errorf(UnprovenSource, "Resource.AlreadyAssociated", "resource %s is already associated with associate-id %s", allocationID, a.AssociationID)
 	}
 	eni := p.NetworkInterfaces[eniID]
 	if eni == nil {
-		return nil, Errorf(Unproven, "InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", eniID)
+		return nil, Errorf(UnprovenSource, "InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", eniID)
 	}
 	a.AssociationID = p.store.NewID("eipassoc-")
 	a.InterfaceID, a.ServiceOwned = eniID, eni.RequesterManaged
@@ -177,7 +177,7 @@ func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Err
 // ResourcesUsingSecurityGroup returns the sorted IDs of the resources that prevent the deletion of a security group. These
 // are its ENIs, and other security groups with rules that refer to it.
 func (p *Partition) ResourcesUsingSecurityGroup(groupID string) []string {
-	p.RemoveExpired()
+	p.RemoveExpiredResources()
 	var users []string
 	for _, eni := range p.NetworkInterfaces {
 		if slices.Contains(eni.Groups, groupID) {

@@ -92,11 +92,11 @@ func IPv4At(block netip.Prefix, n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// FreeIPv4Addresses returns the n lowest free addresses of a subnet. It does not reserve the addresses. They are in use when
-// an ENI has them.
-func (p *Partition) FreeIPv4Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
+// FindFreeIPv4Addresses returns the n lowest free addresses of a subnet. It does not reserve the addresses. They are in use
+// when an ENI has them.
+func (p *Partition) FindFreeIPv4Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if s.IsIPv6Native() {
-		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
+		return nil, Errorf(UnprovenSource, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
 	}
 	taken := p.usedAddresses(s.ID)
 	var out []netip.Addr
@@ -107,7 +107,7 @@ func (p *Partition) FreeIPv4Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 		}
 	}
 	if len(out) < n {
-		return nil, Errorf(Unproven, "InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request.")
+		return nil, Errorf(UnprovenSource, "InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request.")
 	}
 	return out, nil
 }
@@ -115,10 +115,10 @@ func (p *Partition) FreeIPv4Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 // CheckFreeIPv4 returns an error if an address is not in the subnet, is reserved by AWS, or is in use.
 func (p *Partition) CheckFreeIPv4(s *Subnet, a netip.Addr) *Error {
 	if !isUsableIPv4(s, a) {
-		return Errorf(Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
+		return Errorf(UnprovenSource, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
 	}
 	if p.isIPv4InUse(s.ID, a) {
-		return Errorf(Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a)
+		return Errorf(UnprovenSource, "InvalidIPAddress.InUse", "Address %s is in use.", a)
 	}
 	return nil
 }
@@ -133,10 +133,10 @@ func (p *Partition) ENIWithIPv6(subnetID string, a netip.Addr) string {
 	return ""
 }
 
-// FreeIPv6Addresses returns the n lowest free IPv6 addresses of a subnet. It does not reserve the addresses.
-func (p *Partition) FreeIPv6Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
+// FindFreeIPv6Addresses returns the n lowest free IPv6 addresses of a subnet. It does not reserve the addresses.
+func (p *Partition) FindFreeIPv6Addresses(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if len(s.IPv6) == 0 {
-		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
+		return nil, Errorf(UnprovenSource, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
 	}
 	taken, prefixes := p.usedAddresses(s.ID), ipv6Prefixes(p, s.ID)
 	var out []netip.Addr

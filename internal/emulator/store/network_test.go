@@ -127,7 +127,7 @@ func TestCheckFindsInconsistencies(t *testing.T) {
 	w := store.New(store.Options{})
 	p := w.Partition("1", "us-west-2")
 	s := createSubnet(p, "10.0.0.0/24")
-	if broken := w.Check(); len(broken) != 0 {
+	if broken := w.CheckInvariants(); len(broken) != 0 {
 		t.Fatalf("a new store: %v", broken)
 	}
 	a, err := p.CreateServiceENI("a", "x", s.ID, []string{"sg-gone"})
@@ -139,7 +139,7 @@ func TestCheckFindsInconsistencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Private[0].Addr = a.Private[0].Addr
-	if broken := w.Check(); len(broken) != 2 {
+	if broken := w.CheckInvariants(); len(broken) != 2 {
 		t.Errorf("want a missing security group and a double address, got %v", broken)
 	}
 }

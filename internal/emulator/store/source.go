@@ -21,17 +21,17 @@ const (
 )
 
 var (
-	// Unproven is the source of an error without evidence that AWS returns it.
-	Unproven = Source{Kind: kindUnproven}
-	// Own is the source of an error that only the emulator returns.
-	Own = Source{Kind: kindOwn}
+	// UnprovenSource is the source of an error without evidence that AWS returns it.
+	UnprovenSource = Source{Kind: kindUnproven}
+	// EmulatorSource is the source of an error that only the emulator returns.
+	EmulatorSource = Source{Kind: kindOwn}
 )
 
-// Document returns the source of an error that a page of the AWS documentation describes.
-func Document(ref string) Source { return Source{kindDocument, ref} }
+// DocumentSource returns the source of an error that a page of the AWS documentation describes.
+func DocumentSource(ref string) Source { return Source{kindDocument, ref} }
 
-// Model returns the source of an error that the service model of AWS declares.
-func Model(ref string) Source { return Source{kindModel, ref} }
+// ModelSource returns the source of an error that the service model of AWS declares.
+func ModelSource(ref string) Source { return Source{kindModel, ref} }
 
-// Quoted returns the source of an error that a public report quotes from AWS, such as "kasmtech/terraform#5".
-func Quoted(ref string) Source { return Source{kindQuotation, ref} }
+// ReportSource returns the source of an error that a public report quotes from AWS, such as "kasmtech/terraform#5".
+func ReportSource(ref string) Source { return Source{kindQuotation, ref} }

@@ -14,8 +14,8 @@ func Value[T any](p *T) T {
 	return *p
 }
 
-// OptionalText returns a pointer to s, or nil if s is empty. nil means that a member is absent.
-func OptionalText(s string) *string {
+// StringOrNil returns a pointer to s, or nil if s is empty. nil means that a member is absent.
+func StringOrNil(s string) *string {
 	if s == "" {
 		return nil
 	}

@@ -26,9 +26,9 @@ func New(w *store.Store) *Service { return &Service{w} }
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
-		wire.Op("GetCallerIdentity", s.GetCallerIdentity, wire.HandledMembers()),
-		wire.Op("AssumeRole", s.AssumeRole, wire.HandledMembers("RoleArn", "RoleSessionName", "ExternalId", "DurationSeconds")),
-		wire.Op("AssumeRoleWithWebIdentity", s.AssumeRoleWithWebIdentity,
+		wire.NewOperation("GetCallerIdentity", s.GetCallerIdentity, wire.HandledMembers()),
+		wire.NewOperation("AssumeRole", s.AssumeRole, wire.HandledMembers("RoleArn", "RoleSessionName", "ExternalId", "DurationSeconds")),
+		wire.NewOperation("AssumeRoleWithWebIdentity", s.AssumeRoleWithWebIdentity,
 			wire.HandledMembers("RoleArn", "RoleSessionName", "WebIdentityToken", "DurationSeconds", "ProviderId")),
 	}
 }
@@ -57,7 +57,7 @@ func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.Assum
 	if in.ExternalId != nil && (len(external) < 2 || len(external) > 1224) {
 		return nil, validationError("externalId", external, "length between 2 and 1224")
 	}
-	denied := store.Errorf(store.Unproven, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
+	denied := store.Errorf(store.UnprovenSource, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
 		c.Caller.ARN, *in.RoleArn).WithStatus(403)
 	role, ok := s.store.RoleByARN(*in.RoleArn)
 	if ok {
@@ -93,7 +93,7 @@ func (s *Service) AssumeRoleWithWebIdentity(c *store.Call, in *sts.AssumeRoleWit
 func checkRole(arn, session *string, duration *int32) (account, name string, err error) {
 	m := roleARNPattern.FindStringSubmatch(aws.ToString(arn))
 	if m == nil {
-		return "", "", store.Errorf(store.Unproven, "ValidationError", "%s is invalid", aws.ToString(arn))
+		return "", "", store.Errorf(store.UnprovenSource, "ValidationError", "%s is invalid", aws.ToString(arn))
 	}
 	if !sessionNamePattern.MatchString(aws.ToString(session)) {
 		return "", "", validationError("roleSessionName", aws.ToString(session), `regular expression pattern: [\w+=,.@-]*`)
@@ -105,7 +105,7 @@ func checkRole(arn, session *string, duration *int32) (account, name string, err
 }
 
 func validationError(member, value, constraint string) *store.Error {
-	return store.Errorf(store.Unproven, "ValidationError",
+	return store.Errorf(store.UnprovenSource, "ValidationError",
 		"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy %s", value, member, constraint)
 }
 
@@ -132,7 +132,7 @@ func (s *Service) assumedRoleUser(account, role, session string) *types.AssumedR
 // readToken returns the subject of a JSON Web Token. It returns an error if the token is malformed or has expired.
 func readToken(token string, now time.Time) (string, *store.Error) {
 	parts := strings.Split(token, ".")
-	bad := store.Errorf(store.Unproven, "InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+	bad := store.Errorf(store.UnprovenSource, "InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
 	if len(parts) != 3 {
 		return "", bad
 	}
@@ -148,7 +148,7 @@ func readToken(token string, now time.Time) (string, *store.Error) {
 		return "", bad
 	}
 	if claims.Expires != 0 && now.Unix() >= int64(claims.Expires) {
-		return "", store.Errorf(store.Unproven, "ExpiredTokenException", "Token expired")
+		return "", store.Errorf(store.UnprovenSource, "ExpiredTokenException", "Token expired")
 	}
 	return claims.Subject, nil
 }

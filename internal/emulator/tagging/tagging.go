@@ -38,7 +38,7 @@ func New(w *store.Store, sources ...store.TagSource) *Service { return &Service{
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
-		wire.Op("GetResources", s.GetResources,
+		wire.NewOperation("GetResources", s.GetResources,
 			wire.HandledMembers("TagFilters", "ResourceTypeFilters", "ResourceARNList", "ResourcesPerPage", "PaginationToken")),
 	}
 }
@@ -95,30 +95,30 @@ func checkRequest(in *rgt.GetResourcesInput) *store.Error {
 		return store.Errorf(from, "InvalidParameterException", format, args...)
 	}
 	if len(in.TagFilters) > maxFilters {
-		return bad(store.Unproven, "There are too many tag filters; the limit is 50.")
+		return bad(store.UnprovenSource, "There are too many tag filters; the limit is 50.")
 	}
 	for _, f := range in.TagFilters {
 		if aws.ToString(f.Key) == "" {
-			return bad(store.Unproven, "Each tag filter must have a key.")
+			return bad(store.UnprovenSource, "Each tag filter must have a key.")
 		}
 		if len(f.Values) > maxFilterValues {
-			return bad(store.Unproven, "There are too many values in a tag filter; the limit is 20.")
+			return bad(store.UnprovenSource, "There are too many values in a tag filter; the limit is 20.")
 		}
 	}
 	if n := in.ResourcesPerPage; n != nil && (*n < 1 || *n > maxPageSize) {
-		return bad(store.Unproven, "ResourcesPerPage must be between 1 and 100.")
+		return bad(store.UnprovenSource, "ResourcesPerPage must be between 1 and 100.")
 	}
 	if len(in.ResourceARNList) > 0 {
 		if len(in.TagFilters) > 0 || len(in.ResourceTypeFilters) > 0 || in.ResourcesPerPage != nil || in.PaginationToken != nil {
-			return bad(store.Unproven, "ResourceARNList cannot be combined with filters or pagination.")
+			return bad(store.UnprovenSource, "ResourceARNList cannot be combined with filters or pagination.")
 		}
 		if len(in.ResourceARNList) > maxARNs {
-			return bad(store.Unproven, "There are too many ARNs; the limit is 100.")
+			return bad(store.UnprovenSource, "There are too many ARNs; the limit is 100.")
 		}
 	}
 	for _, f := range in.ResourceTypeFilters {
 		if service, _, _ := strings.Cut(f, ":"); service == "" {
-			return bad(store.Unproven, "'%s' is not a resource type.", f)
+			return bad(store.UnprovenSource, "'%s' is not a resource type.", f)
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func readToken(token string, now time.Time) (arn string, invalid *store.Error) {
 	if token == "" {
 		return "", nil
 	}
-	bad := store.Errorf(store.Unproven, "InvalidParameterException", "The pagination token is not valid.")
+	bad := store.Errorf(store.UnprovenSource, "InvalidParameterException", "The pagination token is not valid.")
 	text, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
 		return "", bad
@@ -179,7 +179,7 @@ func readToken(token string, now time.Time) (arn string, invalid *store.Error) {
 		return "", bad
 	}
 	if now.Sub(time.Unix(made, 0)) > tokenLifetime {
-		return "", store.Errorf(store.Unproven, "PaginationTokenExpiredException", "The pagination token has expired.")
+		return "", store.Errorf(store.UnprovenSource, "PaginationTokenExpiredException", "The pagination token has expired.")
 	}
 	return arn, nil
 }

@@ -33,27 +33,27 @@ func New(w *store.Store) *Service { return &Service{store: w} }
 func (s *Service) Operations() []wire.Operation {
 	h := wire.HandledMembers
 	return []wire.Operation{
-		wire.Op("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLId")),
-		wire.Op("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
-		wire.Op("GetWebACLForResource", s.GetWebACLForResource, h("ResourceArn")),
-		wire.Op("CreateWebACL", s.CreateWebACL, h("ChangeToken", "DefaultAction", "MetricName", "Name", "Tags")),
-		wire.Op("ListWebACLs", s.ListWebACLs, h("Limit", "NextMarker")),
-		wire.Op("GetChangeToken", s.GetChangeToken, h()),
+		wire.NewOperation("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLId")),
+		wire.NewOperation("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
+		wire.NewOperation("GetWebACLForResource", s.GetWebACLForResource, h("ResourceArn")),
+		wire.NewOperation("CreateWebACL", s.CreateWebACL, h("ChangeToken", "DefaultAction", "MetricName", "Name", "Tags")),
+		wire.NewOperation("ListWebACLs", s.ListWebACLs, h("Limit", "NextMarker")),
+		wire.NewOperation("GetChangeToken", s.GetChangeToken, h()),
 	}
 }
 
 func itemNotFoundError() error {
-	return store.Errorf(store.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
+	return store.Errorf(store.UnprovenSource, "WAFNonexistentItemException", "The referenced item does not exist.")
 }
 
 func unavailableError() error {
-	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
+	return store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
 // checkLoadBalancer returns an error if arn is not the ARN of an ALB that can have a web ACL now.
 func (s *Service) checkLoadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
-		return store.Errorf(store.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return store.Errorf(store.UnprovenSource, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
 	lb := c.Partition.ELB.LoadBalancers[arn]
 	if lb == nil {
@@ -119,16 +119,16 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 	p := c.Partition
 	st := p.WAFRegional
 	if !st.Tokens[store.Value(in.ChangeToken)] {
-		return nil, store.Errorf(store.Unproven, "WAFStaleDataException", "The input token is no longer current.")
+		return nil, store.Errorf(store.UnprovenSource, "WAFStaleDataException", "The input token is no longer current.")
 	}
 	if store.Value(in.Name) == "" || len(*in.Name) > 128 || !metricPattern.MatchString(store.Value(in.MetricName)) {
-		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The name or the metric name is not valid")
+		return nil, store.Errorf(store.UnprovenSource, "WAFInvalidParameterException", "The name or the metric name is not valid")
 	}
 	if in.DefaultAction == nil || !slices.Contains(in.DefaultAction.Type.Values(), in.DefaultAction.Type) {
-		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The default action is not valid")
+		return nil, store.Errorf(store.UnprovenSource, "WAFInvalidParameterException", "The default action is not valid")
 	}
 	if quota := s.store.Quota(quotaACLs, 50); len(st.ACLs) >= quota {
-		return nil, store.Errorf(store.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", quota)
+		return nil, store.Errorf(store.UnprovenSource, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", quota)
 	}
 	delete(st.Tokens, *in.ChangeToken)
 	id := s.store.RandomUUID()
@@ -150,7 +150,7 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
 	st := c.Partition.WAFRegional
 	if in.Limit < 0 || in.Limit > maxPageSize {
-		return nil, store.Errorf(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, maxPageSize)
+		return nil, store.Errorf(store.UnprovenSource, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, maxPageSize)
 	}
 	limit := s.store.PageLimit(int(in.Limit), maxPageSize)
 	out := &waf.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}

@@ -23,7 +23,7 @@ func checkScope(scope types.Scope) error {
 	case scope == types.ScopeRegional:
 		return nil
 	case slices.Contains(scope.Values(), scope):
-		return store.Errorf(store.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", scope)
+		return store.Errorf(store.EmulatorSource, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", scope)
 	}
 	return invalidParameterError("SCOPE_VALUE", string(scope))
 }
@@ -43,11 +43,11 @@ func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*waf
 	}
 	for _, acl := range p.WAFv2.ACLs {
 		if store.Value(acl.ACL.Name) == name {
-			return nil, store.Errorf(store.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
+			return nil, store.Errorf(store.ModelSource("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
 		}
 	}
 	if quota := s.store.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= quota {
-		return nil, store.Errorf(store.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", quota)
+		return nil, store.Errorf(store.UnprovenSource, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", quota)
 	}
 	id := s.store.RandomUUID()
 	arn := p.ARN("wafv2", "regional/webacl/"+name+"/"+id)
@@ -109,11 +109,11 @@ func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*waf
 		return nil, itemNotFoundError()
 	}
 	if store.Value(in.LockToken) != acl.LockToken {
-		return nil, store.Errorf(store.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
+		return nil, store.Errorf(store.UnprovenSource, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
 	}
 	for _, arn := range p.WAFv2.Associations {
 		if arn == *acl.ACL.ARN {
-			return nil, store.Errorf(store.Model("wafv2 WAFAssociatedItemException"), "WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
+			return nil, store.Errorf(store.ModelSource("wafv2 WAFAssociatedItemException"), "WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
 		}
 	}
 	delete(p.WAFv2.ACLs, *acl.ACL.ARN)

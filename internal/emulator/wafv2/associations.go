@@ -29,7 +29,7 @@ func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput)
 		return nil, unavailableError()
 	}
 	if p.WAFRegional.Associations[resource] != "" && s.store.Config.Strict {
-		return nil, store.Errorf(store.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
+		return nil, store.Errorf(store.UnprovenSource, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
 	}
 	s.setWebACL(c, p.WAFv2, resource, arn)
 	return &wafv2.AssociateWebACLOutput{}, nil

@@ -21,28 +21,28 @@ func New(w *store.Store) *Service { return &Service{store: w} }
 func (s *Service) Operations() []wire.Operation {
 	h := wire.HandledMembers
 	return []wire.Operation{
-		wire.Op("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLArn")),
-		wire.Op("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
-		wire.Op("GetWebACLForResource", s.GetWebACLForResource, h("ResourceArn")),
-		wire.Op("ListResourcesForWebACL", s.ListResourcesForWebACL, h("ResourceType", "WebACLArn")),
-		wire.Op("CreateWebACL", s.CreateWebACL, h("Name", "Scope", "DefaultAction", "VisibilityConfig", "Description", "Rules", "Tags",
+		wire.NewOperation("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLArn")),
+		wire.NewOperation("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
+		wire.NewOperation("GetWebACLForResource", s.GetWebACLForResource, h("ResourceArn")),
+		wire.NewOperation("ListResourcesForWebACL", s.ListResourcesForWebACL, h("ResourceType", "WebACLArn")),
+		wire.NewOperation("CreateWebACL", s.CreateWebACL, h("Name", "Scope", "DefaultAction", "VisibilityConfig", "Description", "Rules", "Tags",
 			"AssociationConfig", "CaptchaConfig", "ChallengeConfig", "CustomResponseBodies", "TokenDomains")),
-		wire.Op("DeleteWebACL", s.DeleteWebACL, h("Id", "LockToken", "Name", "Scope")),
-		wire.Op("GetWebACL", s.GetWebACL, h("ARN", "Id", "Name", "Scope")),
-		wire.Op("ListWebACLs", s.ListWebACLs, h("Limit", "NextMarker", "Scope")),
+		wire.NewOperation("DeleteWebACL", s.DeleteWebACL, h("Id", "LockToken", "Name", "Scope")),
+		wire.NewOperation("GetWebACL", s.GetWebACL, h("ARN", "Id", "Name", "Scope")),
+		wire.NewOperation("ListWebACLs", s.ListWebACLs, h("Limit", "NextMarker", "Scope")),
 	}
 }
 
 func invalidParameterError(field, value string) error {
-	return store.Errorf(store.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
+	return store.Errorf(store.UnprovenSource, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
 }
 
 func itemNotFoundError() error {
-	return store.Errorf(store.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
+	return store.Errorf(store.ModelSource("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
 }
 
 func unavailableError() error {
-	return store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
+	return store.Errorf(store.ReportSource("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
 // checkLoadBalancer returns an error if arn is not the ARN of an ALB that can have a web ACL now.

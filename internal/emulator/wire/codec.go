@@ -46,16 +46,16 @@ const (
 )
 
 func unknownParameterError(path string) *store.Error {
-	return store.Errorf(store.Own, CodeUnknownParameter, "The parameter %s is not recognized", path)
+	return store.Errorf(store.EmulatorSource, CodeUnknownParameter, "The parameter %s is not recognized", path)
 }
 
 func malformedParameterError(path, value, want string) *store.Error {
-	return store.Errorf(store.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
+	return store.Errorf(store.EmulatorSource, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
 }
 
 // UnsupportedParameterError returns the error for a member that the operation does not handle.
 func UnsupportedParameterError(operation, member string) *store.Error {
-	return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
+	return store.Errorf(store.EmulatorSource, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }
 
 // formatTimestamp returns a time in the format of the XML protocols.

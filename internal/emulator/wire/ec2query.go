@@ -14,8 +14,8 @@ func EC2Query(namespace string) Codec { return ec2Query{namespace} }
 type ec2Query struct{ namespace string }
 
 var (
-	ec2RequestNames  = &wireNames{memberName: ec2names.Request}
-	ec2ResponseNames = &wireNames{memberName: ec2names.Response}
+	ec2RequestNames  = &wireNames{memberName: ec2names.RequestName}
+	ec2ResponseNames = &wireNames{memberName: ec2names.ResponseName}
 )
 
 func (ec2Query) Decode(r Request, in any) error {

@@ -39,7 +39,7 @@ func parseForm(r Request) (*formNode, *store.Error) {
 	if values == nil {
 		var err error
 		if values, err = url.ParseQuery(string(r.Body)); err != nil {
-			return nil, store.Errorf(store.Unproven, "MalformedQueryString", "The query string is malformed: %v", err)
+			return nil, store.Errorf(store.UnprovenSource, "MalformedQueryString", "The query string is malformed: %v", err)
 		}
 	}
 	root := &formNode{}
@@ -65,7 +65,7 @@ type formDialect struct {
 }
 
 func (d formDialect) decodeStruct(n *formNode, v reflect.Value, path string) *store.Error {
-	fields := d.names.structureOf(v.Type()).byName
+	fields := d.names.describeStruct(v.Type()).byName
 	for _, name := range n.childNames() {
 		i, ok := fields[name]
 		if !ok {
@@ -161,7 +161,7 @@ func (d formDialect) decodeMap(n *formNode, v reflect.Value, path string) *store
 		at := path + ".entry." + name
 		key, value := entry.children["key"], entry.children["value"]
 		if key == nil {
-			return store.Errorf(store.Own, CodeMalformedParameter, "The map entry %s has no key", at)
+			return store.Errorf(store.EmulatorSource, CodeMalformedParameter, "The map entry %s has no key", at)
 		}
 		k := reflect.New(v.Type().Key()).Elem()
 		k.SetString(key.value)
@@ -213,7 +213,7 @@ func decodeScalar(s string, v reflect.Value, path string) *store.Error {
 		}
 		v.SetFloat(f)
 	default:
-		return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", path)
+		return store.Errorf(store.EmulatorSource, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", path)
 	}
 	return nil
 }

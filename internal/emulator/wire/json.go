@@ -28,7 +28,7 @@ func (jsonCodec) Decode(r Request, in any) error {
 	d := json.NewDecoder(bytes.NewReader(r.Body))
 	d.UseNumber()
 	if err := d.Decode(&tree); err != nil {
-		return store.Errorf(store.Unproven, "SerializationException", "The request body is not JSON: %v", err)
+		return store.Errorf(store.UnprovenSource, "SerializationException", "The request body is not JSON: %v", err)
 	}
 	if err := decodeJSON(tree, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
@@ -137,7 +137,7 @@ func decodeObject(tree map[string]any, v reflect.Value, path string) *store.Erro
 		}
 		return nil
 	case reflect.Interface:
-		return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
+		return store.Errorf(store.EmulatorSource, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
 	}
 	return malformedParameterError(path, "{…}", "a "+v.Type().String())
 }
@@ -175,7 +175,7 @@ func encodeJSON(v reflect.Value) (any, error) {
 		return encodeJSON(v.Elem())
 	case reflect.Struct:
 		out := map[string]any{}
-		for _, m := range goNames.structureOf(v.Type()).members {
+		for _, m := range goNames.describeStruct(v.Type()).members {
 			if isAbsent(v.Field(m.fieldIndex)) {
 				continue
 			}

@@ -56,13 +56,13 @@ func firstUnhandled(v reflect.Value, members Members, prefix string) string {
 	default:
 		return strings.TrimSuffix(prefix, ".")
 	}
-	for _, m := range goNames.structureOf(v.Type()).members {
+	for _, m := range goNames.describeStruct(v.Type()).members {
 		field := v.Field(m.fieldIndex)
 		if field.IsZero() {
 			continue
 		}
 		path := prefix + m.name
-		switch whole, inside := declaredParts(members, path); {
+		switch whole, inside := declaresMember(members, path); {
 		case whole:
 		case inside:
 			if bad := firstUnhandled(field, members, path+"."); bad != "" {
@@ -75,9 +75,9 @@ func firstUnhandled(v reflect.Value, members Members, prefix string) string {
 	return ""
 }
 
-// declaredParts reports whether members contains the path itself (whole), and whether it contains the path or a part of it
+// declaresMember reports whether members contains the path itself (whole), and whether it contains the path or a part of it
 // (inside).
-func declaredParts(members Members, path string) (whole, inside bool) {
+func declaresMember(members Members, path string) (whole, inside bool) {
 	for _, m := range members {
 		if m == path {
 			return true, true

@@ -25,9 +25,9 @@ type Operation struct {
 	Call func(c *store.Call, in any) (any, error)
 }
 
-// Op returns the operation with a name and a handler. It panics if a path in handles does not exist in I, because that is a
-// bug in the emulator.
-func Op[I, O any](name string, fn func(*store.Call, *I) (*O, error), handles Members) Operation {
+// NewOperation returns the operation with a name and a handler. It panics if a path in handles does not exist in I, because
+// that is a bug in the emulator.
+func NewOperation[I, O any](name string, fn func(*store.Call, *I) (*O, error), handles Members) Operation {
 	op := Operation{
 		Name:    name,
 		Members: handles,

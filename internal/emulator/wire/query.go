@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Query returns the codec of the protocol awsQuery, which ELBv2 and STS use. namespace is the XML namespace of responses.
-func Query(namespace string) Codec { return query{namespace} }
+// AWSQuery returns the codec of the protocol awsQuery, which ELBv2 and STS use. namespace is the XML namespace of responses.
+func AWSQuery(namespace string) Codec { return query{namespace} }
 
 type query struct{ namespace string }
 

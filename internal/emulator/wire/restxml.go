@@ -57,7 +57,7 @@ func (c *restXML) Decode(r Request, in any) error {
 	}
 	root, err := parseXML(r.Body)
 	if err != nil {
-		return store.Errorf(store.Unproven, "InvalidInput", "Invalid XML ; %v", err)
+		return store.Errorf(store.UnprovenSource, "InvalidInput", "Invalid XML ; %v", err)
 	}
 	if root.name != route.Operation+"Request" {
 		return unknownParameterError(root.name)

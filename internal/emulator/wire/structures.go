@@ -24,8 +24,8 @@ type member struct {
 	name       string
 }
 
-// structureOf returns the members of a Go struct type, in the order of its fields.
-func (n *wireNames) structureOf(t reflect.Type) *structure {
+// describeStruct returns the members of a Go struct type, in the order of its fields.
+func (n *wireNames) describeStruct(t reflect.Type) *structure {
 	if s, ok := n.cache.Load(t); ok {
 		return s.(*structure)
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	query        = wire.Query("urn:x")
+	query        = wire.AWSQuery("urn:x")
 	ec2Query     = wire.EC2Query("urn:x")
 	awsJSONCodec = wire.JSON()
 	restXMLCodec = wire.RESTXML("urn:x", []wire.Route{
@@ -266,7 +266,7 @@ func TestOpPanicsForUnknownMembers(t *testing.T) {
 			t.Error("Op accepted a member that does not exist")
 		}
 	}()
-	wire.Op("DeleteRule", func(*store.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.HandledMembers("RuleARN"))
+	wire.NewOperation("DeleteRule", func(*store.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.HandledMembers("RuleARN"))
 }
 
 // FuzzDecode checks that no body makes a codec panic, and that decoding a body twice gives the same input and error code.

@@ -60,7 +60,7 @@ func isPlainText(s string) bool {
 // writeMembers writes an element for each member of a structure, without an element around them. It reports whether the type
 // of the structure has members.
 func (d *xmlDocument) writeMembers(v reflect.Value) (any bool, err error) {
-	all := d.names.structureOf(v.Type()).members
+	all := d.names.describeStruct(v.Type()).members
 	for _, m := range all {
 		if err := d.writeElement(m.name, v.Field(m.fieldIndex)); err != nil {
 			return true, err

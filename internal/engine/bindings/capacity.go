@@ -28,7 +28,7 @@ func (c capacityRefusal) refusalFor(arn string, n int, now time.Time) error {
 // recordRegisterCall returns an update that records the result of a call that registers n targets. full reports whether AWS
 // refused the call because of a quota.
 func recordRegisterCall(arn string, n int, err error, full bool) update {
-	return func(e entry, at moment) entry {
+	return func(e entry, at updateInput) entry {
 		switch c := &e.capacityRefusal; {
 		case full:
 			*c = capacityRefusal{arn: arn, refusedCount: n, err: err, retryAt: at.now.Add(durations.LongestTransientBackOff)}

@@ -20,7 +20,7 @@ type Cluster interface {
 	// View returns a fresh view of the synced cache. Reads fail before the cache is complete, because endpoints that are
 	// missing in the cache would be deregistered.
 	View() *cluster.View
-	// Change makes one write. If the object does not exist, it returns no error, except for ClaimFinalizer. A write that
+	// Change makes one write. If the object does not exist, it returns no error, except for AddFinalizer. A write that
 	// changes nothing is not sent.
 	Change(ctx context.Context, w Write) error
 	// OwnedTargets reads, from the API server, the record of the targets that this cluster is responsible for, if several
@@ -33,12 +33,12 @@ type Cluster interface {
 // Write is one write to Kubernetes: one of the types below.
 type Write interface{ write() }
 
-// ClaimFinalizer adds naming.BindingFinalizer to a binding. The binding is read from the API server, and changed by a merge
+// AddFinalizer adds naming.BindingFinalizer to a binding. The binding is read from the API server, and changed by a merge
 // patch with its resourceVersion.
-type ClaimFinalizer struct{ Binding Key }
+type AddFinalizer struct{ Binding Key }
 
-// ReleaseFinalizer removes naming.BindingFinalizer from a binding, in the same way as ClaimFinalizer adds it.
-type ReleaseFinalizer struct{ Binding Key }
+// RemoveFinalizer removes naming.BindingFinalizer from a binding, in the same way as AddFinalizer adds it.
+type RemoveFinalizer struct{ Binding Key }
 
 // CompleteSpec sets the fields of the spec that describe the target group. It fails if the binding has changed since it was
 // read.
@@ -88,9 +88,9 @@ type DropOwnedTargets struct{ Binding Key }
 func (SetOwnedTargets) write()  {}
 func (DropOwnedTargets) write() {}
 
-func (ClaimFinalizer) write()   {}
-func (ReleaseFinalizer) write() {}
-func (CompleteSpec) write()     {}
-func (SetCheckpoint) write()    {}
-func (SetStatus) write()        {}
-func (SetPodCondition) write()  {}
+func (AddFinalizer) write()    {}
+func (RemoveFinalizer) write() {}
+func (CompleteSpec) write()    {}
+func (SetCheckpoint) write()   {}
+func (SetStatus) write()       {}
+func (SetPodCondition) write() {}

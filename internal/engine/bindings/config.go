@@ -38,7 +38,7 @@ type Config struct {
 	// FirstComparisonDelay is the time from the start of the process to the first comparison of unchanged bindings with AWS;
 	// 30 min if zero. To spread the comparisons, up to half of this time is added. The sum is not longer than Resync.
 	FirstComparisonDelay time.Duration
-	// Fence is checked before every write; nil: engine.Unfenced.
+	// Fence is checked before every write; nil: engine.NoFence.
 	Fence engine.Fence
 	// Recorder records the reads and steps of runs; nil: NoRecorder.
 	Recorder Recorder
@@ -56,7 +56,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	memory      *memory
-	sharedRules *ruleOwner
+	sharedRules *ruleRegistry
 }
 
 // Outcome is the result of a run of a binding.
@@ -95,7 +95,7 @@ func New(c Config) *Reconciler {
 		c.Targets.NodeCache = &targets.NodeSets{}
 	}
 	if c.Fence == nil {
-		c.Fence = engine.Unfenced{}
+		c.Fence = engine.NoFence{}
 	}
 	if c.Recorder == nil {
 		c.Recorder = NoRecorder{}
@@ -109,7 +109,7 @@ func New(c Config) *Reconciler {
 
 // checkFence returns an error if this process is not permitted to write any more.
 func (r *Reconciler) checkFence() error {
-	if err := r.Fence.Fence(); err != nil {
+	if err := r.Fence.CheckFence(); err != nil {
 		return fmt.Errorf("another process may hold the lease; this process writes nothing more: %w", err)
 	}
 	return nil
@@ -123,8 +123,8 @@ func (r *Reconciler) changeObject(ctx context.Context, w Write) error {
 	return r.Cluster.Change(ctx, w)
 }
 
-// writePatches writes events, unless the fence does not permit writes.
-func (r *Reconciler) writePatches(ctx context.Context, patches []cluster.Patch) error {
+// writeEvents writes events, unless the fence does not permit writes.
+func (r *Reconciler) writeEvents(ctx context.Context, patches []cluster.Patch) error {
 	if len(patches) == 0 {
 		return nil
 	}

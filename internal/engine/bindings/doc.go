@@ -15,5 +15,5 @@
 // registered nor deregistered, as long as their pods can serve requests. New targets are registered immediately.
 //
 // Only runs of a binding change the security group rules that the binding needs. While it is not known which rules a binding
-// needs, no rule is removed (ruleOwner).
+// needs, no rule is removed (ruleRegistry).
 package bindings

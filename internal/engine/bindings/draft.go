@@ -10,9 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// Draft makes the plan of a binding and changes nothing. It returns false if the binding does not exist. It does not use the
-// memory of the process: an unchanged binding is compared with AWS, and a missing Service is treated as deleted immediately.
-func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, bool, error) {
+// DraftPlan makes the plan of a binding and changes nothing. It returns false if the binding does not exist. It does not use
+// the memory of the process: an unchanged binding is compared with AWS, and a missing Service is treated as deleted
+// immediately.
+func (r *Reconciler) DraftPlan(ctx context.Context, key Key) (bindingplan.Preview, bool, error) {
 	p := reader{&run{r: r, key: key, out: &Outcome{}}}
 	f, err := p.initialFacts()
 	if err != nil {
@@ -48,7 +49,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 			continue
 		}
 		var a bindingplan.RequestedRules
-		if changes, a, err = (ruleSyncer{r}).draftRules(ctx, key, do.ExcludeBinding); err != nil {
+		if changes, a, err = (ruleSyncer{r}).draftRuleChanges(ctx, key, do.ExcludeBinding); err != nil {
 			return bindingplan.Preview{}, false, fmt.Errorf("plan rules: %w", err)
 		}
 		opening = bindingplan.RulesResultOf(a).WithPendingENIFindings()

@@ -58,12 +58,12 @@ type entry struct {
 }
 
 // planMemory returns the part of an entry that a plan depends on. at.now is the current time.
-func (e entry) planMemory(at moment) bindingplan.Memory {
+func (e entry) planMemory(at updateInput) bindingplan.Memory {
 	out := bindingplan.Memory{
 		WasRead: !e.comparisonDueAt.IsZero(), ResourcesRemoved: e.wasReleased, SuccessPending: e.successPending, FaultTextReportedAt: e.faultTextReportedAt,
 		RegisteredTargets: e.registration.targets, HasCheckpoint: e.checkpoint != nil,
 	}
-	out.FlappingTargets, out.FlappingDelay, out.FlappingDelayIfAlone = e.flappingTargets.heldTargets(at.now)
+	out.FlappingTargets, out.FlappingDelay, out.FlappingDelayIfAlone = e.flappingTargets.delayedTargets(at.now)
 	due := e.comparisonDueAt
 	if !out.WasRead {
 		due = at.firstDue()
@@ -100,7 +100,7 @@ func (e entry) lastKnownBinding() *elbv2.TargetGroupBinding {
 // recordPlanUpdate returns an update that changes the entry for n, a step of a plan that was carried out. stored is the
 // binding in Kubernetes.
 func recordPlanUpdate(n bindingplan.MemoryUpdate, stored *elbv2.TargetGroupBinding) update {
-	return func(e entry, at moment) entry {
+	return func(e entry, at updateInput) entry {
 		switch n {
 		case bindingplan.RecordBindingRead:
 			if e.comparisonDueAt.IsZero() {
@@ -134,27 +134,27 @@ func recordPlanUpdate(n bindingplan.MemoryUpdate, stored *elbv2.TargetGroupBindi
 }
 
 // recordRunBegan records that a run begins. Earlier requests for a comparison are cleared, because this run fulfils them.
-func recordRunBegan(e entry, at moment) entry {
+func recordRunBegan(e entry, at updateInput) entry {
 	e.compareAgain, e.activeRuns, e.lastRunUpdate = false, e.activeRuns+1, at.number
 	return e
 }
 
 // recordRunEnded returns an update that records the end of a run. complete reports whether the run left nothing to do.
 func recordRunEnded(complete bool) update {
-	return func(e entry, at moment) entry {
+	return func(e entry, at updateInput) entry {
 		e.lastRunComplete, e.activeRuns, e.lastRunUpdate = complete, max(e.activeRuns-1, 0), at.number
 		return e
 	}
 }
 
 // recordComparisonDueNow makes the next run compare the binding with AWS, even if a current run has just compared it.
-func recordComparisonDueNow(e entry, at moment) entry {
+func recordComparisonDueNow(e entry, at updateInput) entry {
 	e.compareAgain, e.comparisonDueAt = true, at.now
 	return e
 }
 
 // recordFaultTextReported records that a status is written only because the text of a fault has changed.
-func recordFaultTextReported(e entry, at moment) entry {
+func recordFaultTextReported(e entry, at updateInput) entry {
 	e.faultTextReportedAt = at.now
 	return e
 }
@@ -162,7 +162,7 @@ func recordFaultTextReported(e entry, at moment) entry {
 // recordLeavingTargets returns an update that replaces the targets that wait for their deregistration. A target that already
 // waited keeps the time since which it has waited.
 func recordLeavingTargets(list []*observed.Target) update {
-	return func(e entry, at moment) entry {
+	return func(e entry, at updateInput) entry {
 		since := map[string]time.Time{}
 		for _, t := range list {
 			since[t.ID] = at.now
@@ -181,14 +181,14 @@ func (e entry) needsZones(now time.Time) bool {
 }
 
 // recordZonesRequired records that AWS refused targets without an Availability Zone.
-func recordZonesRequired(e entry, at moment) entry {
+func recordZonesRequired(e entry, at updateInput) entry {
 	e.zonesRequiredAt = at.now
 	return e
 }
 
 // recordMissingServices records that a run may have to wait for the Services of other bindings. If the recorded wait began
 // more than five minutes ago, a new wait begins now.
-func recordMissingServices(e entry, at moment) entry {
+func recordMissingServices(e entry, at updateInput) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.LongestTransientBackOff {
 		e.waitingSince = at.now
 	}

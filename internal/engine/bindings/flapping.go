@@ -23,7 +23,7 @@ var reregistrationBackOff = repeat.BackOff{FreeRepetitions: 3, FirstDelay: durat
 func (f flappingTargets) currentStreaks(now time.Time) flappingTargets {
 	out := flappingTargets{}
 	for id, streak := range f {
-		if !reregistrationBackOff.HasEnded(streak, now) || reregistrationBackOff.Delays(streak) && now.Sub(streak.LastWrite) <= durations.LongestTransientBackOff {
+		if !reregistrationBackOff.HasEnded(streak, now) || reregistrationBackOff.IsDelayed(streak) && now.Sub(streak.LastWrite) <= durations.LongestTransientBackOff {
 			out[id] = streak
 		}
 	}
@@ -55,13 +55,13 @@ func (f flappingTargets) recordRegistered(ids []string, now time.Time) flappingT
 	return out
 }
 
-// heldTargets returns the IDs of the targets that must neither be registered nor deregistered for the duration left. If one
-// target is delayed, all targets that were registered again are delayed for the same time, so that one call can then change
-// all of them. alone is the shorter delay, at most FirstDelay, that applies if no other target can serve requests.
-func (f flappingTargets) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
+// delayedTargets returns the IDs of the targets that must neither be registered nor deregistered for the duration left. If
+// one target is delayed, all targets that were registered again are delayed for the same time, so that one call can then
+// change all of them. alone is the shorter delay, at most FirstDelay, that applies if no other target can serve requests.
+func (f flappingTargets) delayedTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	streaks := f.currentStreaks(now)
 	for _, streak := range streaks {
-		if reregistrationBackOff.Delays(streak) {
+		if reregistrationBackOff.IsDelayed(streak) {
 			left = max(left, reregistrationBackOff.Remaining(streak, now))
 			alone = max(alone, streak.LastWrite.Add(reregistrationBackOff.FirstDelay).Sub(now))
 		}

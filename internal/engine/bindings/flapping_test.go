@@ -47,7 +47,7 @@ func TestFlappingTargetsAreHeld(t *testing.T) {
 						f = f.recordDeregistered(ids, now)
 					}
 				}
-				held, left, alone := f.heldTargets(now)
+				held, left, alone := f.delayedTargets(now)
 				if alone > reregistrationBackOff.FirstDelay || alone > left || left > 0 && alone < left-reregistrationBackOff.LongestDelay {
 					t.Errorf("step %d: alone for %s, and for %s beside others", i, alone, left)
 				}

@@ -101,7 +101,7 @@ func TestPlansAndCallsMatchTheGoldenFiles(t *testing.T) {
 		slices.Sort(names)
 		var plans, findings, calls, status strings.Builder
 		for _, name := range names {
-			d, ok, err := w.reconciler.Draft(t.Context(), keyOf(name))
+			d, ok, err := w.reconciler.DraftPlan(t.Context(), keyOf(name))
 			if err != nil || !ok {
 				t.Fatalf("draft %s: %v, %v", name, ok, err)
 			}

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// readInUse reports whether the target group of binding b, which is being deleted, is still in use: an object still needs
-// the stack, and a load balancer forwards to the target group.
-func (p reader) readInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
+// readTargetGroupInUse reports whether the target group of binding b, which is being deleted, is still in use: an object
+// still needs the stack, and a load balancer forwards to the target group.
+func (p reader) readTargetGroupInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
 	wanted, err := p.r.isStackDesired(b)
 	if err != nil || !wanted || b.Spec.TargetGroupARN == "" {
 		return false, err

@@ -22,11 +22,11 @@ type memory struct {
 
 // update is a change of the memory of a binding, as a function that returns the entry after the change. The result depends
 // only on the arguments. The function must not modify a map of the entry that it gets.
-type update func(entry, moment) entry
+type update func(entry, updateInput) entry
 
-// moment is the time at which an update is applied, with the values that are needed to compute the next comparison of the
-// binding.
-type moment struct {
+// updateInput is the time at which an update is applied, with the values that are needed to compute the next comparison of
+// the binding.
+type updateInput struct {
 	now                                time.Time
 	key                                Key
 	firstComparisonDelay, resyncPeriod time.Duration
@@ -37,9 +37,9 @@ func newMemory(c Config) *memory {
 	return &memory{clock: c.Clock, firstComparisonDelay: c.FirstComparisonDelay, resyncPeriod: c.Resync, entries: map[Key]entry{}}
 }
 
-// currentMoment returns the current time and update number for a binding. The caller holds the lock.
-func (m *memory) currentMoment(key Key) moment {
-	return moment{m.clock.Now(), key, m.firstComparisonDelay, m.resyncPeriod, m.updateCount}
+// newUpdateInput returns the current time and update number for a binding. The caller holds the lock.
+func (m *memory) newUpdateInput(key Key) updateInput {
+	return updateInput{m.clock.Now(), key, m.firstComparisonDelay, m.resyncPeriod, m.updateCount}
 }
 
 // get returns the entry of a binding; the zero value if there is none.
@@ -53,7 +53,7 @@ func (m *memory) get(key Key) entry {
 func (m *memory) planMemory(key Key) bindingplan.Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.entries[key].planMemory(m.currentMoment(key))
+	return m.entries[key].planMemory(m.newUpdateInput(key))
 }
 
 // update applies an update to the entry of a binding, and returns the new entry.
@@ -75,7 +75,7 @@ func (m *memory) updateIfKnown(key Key, n update) {
 // apply applies an update to the entry of a binding, and returns the new entry. The caller holds the lock.
 func (m *memory) apply(key Key, n update) entry {
 	m.updateCount++
-	e := n(m.entries[key], m.currentMoment(key))
+	e := n(m.entries[key], m.newUpdateInput(key))
 	m.entries[key] = e
 	return e
 }
@@ -100,11 +100,11 @@ func (m *memory) keysWhere(matches func(entry) bool) (out []Key) {
 }
 
 // firstDue returns the time of the first comparison of an unchanged binding with AWS after the start of the process.
-func (at moment) firstDue() time.Time {
+func (at updateInput) firstDue() time.Time {
 	return at.now.Add(min(at.firstComparisonDelay+resync.Spread(at.key.String(), at.firstComparisonDelay/2), resync.Interval(at.resyncPeriod, at.key.String())))
 }
 
 // nextDue returns the time of the next comparison with AWS if the binding is compared now.
-func (at moment) nextDue() time.Time {
+func (at updateInput) nextDue() time.Time {
 	return at.now.Add(resync.Interval(at.resyncPeriod, at.key.String()))
 }

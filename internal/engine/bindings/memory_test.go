@@ -44,8 +44,8 @@ func observedTargets(numbers ...int) (out []*observed.Target) {
 
 // momentAt returns the moment some minutes after startTime. The first comparison of the binding is due after a minute, and
 // later ones every hour.
-func momentAt(minute int) moment {
-	return moment{now: startTime.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparisonDelay: time.Minute, resyncPeriod: time.Hour, number: minute}
+func momentAt(minute int) updateInput {
+	return updateInput{now: startTime.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparisonDelay: time.Minute, resyncPeriod: time.Hour, number: minute}
 }
 
 // entryAfter returns the entry of a binding after these updates, which are applied one minute apart.
@@ -56,7 +56,7 @@ func entryAfter(updates ...update) (e entry) {
 	return e
 }
 
-func updateNothing(e entry, _ moment) entry { return e }
+func updateNothing(e entry, _ updateInput) entry { return e }
 
 func planUpdate(n bindingplan.MemoryUpdate) update { return recordPlanUpdate(n, firstBinding) }
 

@@ -43,7 +43,7 @@ func (p reader) initialFacts() (*bindingplan.Facts, error) {
 	}
 	f.Now, f.Memory = r.Clock.Now(), r.memory.planMemory(p.key)
 	var err error
-	f.GatedPods, err = p.gatedPods()
+	f.GatedPods, err = p.podsWithReadinessGate()
 	return f, err
 }
 
@@ -51,10 +51,10 @@ func (r *Reconciler) planOptions() bindingplan.Options {
 	return bindingplan.Options{MaxTargets: r.MaxTargetsPerTargetGroup, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxReadAge(r.Resync)}
 }
 
-// gatedPods returns the pods that have the readiness gate of the binding, except those whose condition is already
+// podsWithReadinessGate returns the pods that have the readiness gate of the binding, except those whose condition is already
 // targets.ReleasedCondition.
-func (p reader) gatedPods() ([]*corev1.Pod, error) {
-	gate := gateConditionType(p.key)
+func (p reader) podsWithReadinessGate() ([]*corev1.Pod, error) {
+	gate := readinessGateConditionType(p.key)
 	v := p.r.Cluster.View().Unsubscribed() // a change of these pods does not require a run of the binding
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
 		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByReadinessGate, Value: p.key.Namespace + "/" + p.key.Name,
@@ -65,8 +65,8 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	}), v.Err()
 }
 
-// gateConditionType returns the condition type of the readiness gate of a binding.
-func gateConditionType(key Key) corev1.PodConditionType {
+// readinessGateConditionType returns the condition type of the readiness gate of a binding.
+func readinessGateConditionType(key Key) corev1.PodConditionType {
 	return targets.ReadinessGateType(key.Name)
 }
 
@@ -135,7 +135,7 @@ func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingpla
 	case bindingplan.AskConflict:
 		f.Conflict, err = p.readConflict(ctx, f)
 	case bindingplan.AskRecord:
-		f.Record = p.readRecord(ctx, f, a.BindingDeleted)
+		f.Record = p.readTargetRecord(ctx, f, a.BindingDeleted)
 		return f.Record.Failure == nil, nil
 	case bindingplan.AskHealth:
 		p.readHealth(ctx, f, a)
@@ -144,7 +144,7 @@ func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingpla
 	case bindingplan.AskNetwork:
 		f.Network, err = p.readNetwork(ctx, f, a.Endpoints)
 	case bindingplan.AskInUse:
-		used, uerr := p.readInUse(ctx, f.StoredBinding)
+		used, uerr := p.readTargetGroupInUse(ctx, f.StoredBinding)
 		f.InUse = &bindingplan.UsageAnswer{Used: used}
 		if uerr != nil {
 			f.InUse.Failure = p.r.failureOf(uerr)
@@ -155,7 +155,7 @@ func (p reader) readFact(ctx context.Context, f *bindingplan.Facts, a bindingpla
 		wanted, werr := p.r.isStackDesired(f.StoredBinding)
 		f.NeededByStack, err = &wanted, werr
 	case bindingplan.AskTargetsWithoutBackend:
-		f.TargetsWithoutBackend, err = p.readGoneTargets(a)
+		f.TargetsWithoutBackend, err = p.readTargetsWithoutBackend(a)
 	}
 	return true, err
 }
@@ -244,8 +244,8 @@ func (p reader) readServingPods(known *bindingplan.ServingPods, a bindingplan.As
 	return out, v.Err()
 }
 
-// readGoneTargets finds the targets whose pod or node does not exist any more.
-func (p reader) readGoneTargets(a bindingplan.AskTargetsWithoutBackend) (*bindingplan.TargetsWithoutBackend, error) {
+// readTargetsWithoutBackend finds the targets whose pod or node does not exist any more.
+func (p reader) readTargetsWithoutBackend(a bindingplan.AskTargetsWithoutBackend) (*bindingplan.TargetsWithoutBackend, error) {
 	// The first call only subscribes the view. The view is recorded before the targets are read, so that no later change is
 	// missed.
 	targets.StaleTargets(p.view, p.key.Namespace, a.Targets)

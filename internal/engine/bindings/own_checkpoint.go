@@ -35,7 +35,7 @@ func (r *Reconciler) IsOwnCheckpoint(old, new cluster.Object) bool {
 // recordCheckpointSet returns an update that records the checkpoint that a run sets, even if the annotation already has this
 // value.
 func recordCheckpointSet(value string) update {
-	return func(e entry, _ moment) entry {
+	return func(e entry, _ updateInput) entry {
 		e.checkpoint = &value
 		return e
 	}
@@ -44,7 +44,7 @@ func recordCheckpointSet(value string) update {
 // recordCheckpointWritten returns an update that records a checkpoint that is about to be written, and its time in Unix
 // seconds.
 func recordCheckpointWritten(value string, at int64) update {
-	return func(e entry, _ moment) entry {
+	return func(e entry, _ updateInput) entry {
 		e.writtenCheckpoints = writtenCheckpoints{{value, strconv.FormatInt(at, 10)}, e.writtenCheckpoints[0]}
 		return e
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// readRecord determines which targets the binding may deregister. It reads the record of the targets that this cluster
+// readTargetRecord determines which targets the binding may deregister. It reads the record of the targets that this cluster
 // registered from the API server, and finds the targets that other bindings need. leaving reports whether the binding is
 // being deleted.
-func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.TargetRecord {
+func (p reader) readTargetRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.TargetRecord {
 	out := &bindingplan.TargetRecord{Shared: f.StoredBinding.Spec.MultiClusterTargetGroup, Deregistered: map[string]bool{}}
 	if out.Shared || leaving {
 		var err error
-		if out.NeededByOthers, err = p.r.targetsOfOthers(ctx, f.StoredBinding, leaving); err != nil {
+		if out.NeededByOthers, err = p.r.targetsOfOtherBindings(ctx, f.StoredBinding, leaving); err != nil {
 			out.Failure = p.r.failureOf(err)
 			return out
 		}
@@ -40,11 +40,11 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 	return out
 }
 
-// targetsOfOthers returns the identities, in canonical form, of the endpoints of other bindings of this cluster with the
-// same target group. If leaving is false, it uses only bindings that share the target group with other clusters. If leaving
-// is true, binding b is being deleted. All other bindings of the target group are then used, because they take over its
-// targets. The view does not subscribe to the other bindings, because each of them runs when it changes.
-func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
+// targetsOfOtherBindings returns the identities, in canonical form, of the endpoints of other bindings of this cluster with
+// the same target group. If leaving is false, it uses only bindings that share the target group with other clusters. If
+// leaving is true, binding b is being deleted. All other bindings of the target group are then used, because they take over
+// its targets. The view does not subscribe to the other bindings, because each of them runs when it changes.
+func (r *Reconciler) targetsOfOtherBindings(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().CacheOnly()
 	out := map[string]bool{}
 	owners, err := r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, b.Spec.TargetGroupARN, false) // none if the tags are not cached

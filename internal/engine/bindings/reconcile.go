@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	switch {
 	case f.Absent:
-		p.r.Recorder.RecordGone(p.key)
+		p.r.Recorder.RecordDeleted(p.key)
 	case f.StoredBinding.DeletionTimestamp != nil:
 		p.r.Recorder.RecordView(p.key, p.view)
 	default:

@@ -207,7 +207,7 @@ func TestAddressesOutsideTheVPCAreRegisteredForAllZones(t *testing.T) {
 
 func TestFencedProcessWritesNothing(t *testing.T) {
 	w := ipHarness(t, p1)
-	w.conf.Fence = engine.ReadOnly{Err: classedError{failure.Fenced, "lease lost"}}
+	w.conf.Fence = engine.ReadOnlyFence{Err: classedError{failure.Fenced, "lease lost"}}
 	w.restart()
 	if _, err := w.reconciler.Reconcile(t.Context(), keyOf("a")); err == nil {
 		t.Error("no error")

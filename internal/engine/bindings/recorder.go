@@ -12,8 +12,8 @@ import (
 type Recorder interface {
 	// RecordView is called with the view of a run and the objects that it has read, before the run acts on them.
 	RecordView(key Key, v *cluster.View)
-	// RecordGone is called for a binding that does not exist any more, so that the recorder forgets it.
-	RecordGone(key Key)
+	// RecordDeleted is called for a binding that does not exist any more, so that the recorder forgets it.
+	RecordDeleted(key Key)
 	// RecordPhase is called with the duration of each phase of a run: "view", "claim", "health", "rules", "apply", "report".
 	// The phase "run" includes all of the run after "view".
 	RecordPhase(phase string, took time.Duration)
@@ -34,8 +34,8 @@ type NoRecorder struct{}
 // RecordView implements Recorder.
 func (NoRecorder) RecordView(Key, *cluster.View) {}
 
-// RecordGone implements Recorder.
-func (NoRecorder) RecordGone(Key) {}
+// RecordDeleted implements Recorder.
+func (NoRecorder) RecordDeleted(Key) {}
 
 // RecordPhase implements Recorder.
 func (NoRecorder) RecordPhase(string, time.Duration) {}

@@ -20,7 +20,7 @@ type refusedTarget struct {
 // recordRefusedEndpoints returns an update that records endpoints that AWS refused to register as invalid or denied. Each
 // further refusal doubles the back-off of an endpoint. Other failures do not change the entry.
 func recordRefusedEndpoints(x bindingplan.Refusal) update {
-	return func(e entry, at moment) entry {
+	return func(e entry, at updateInput) entry {
 		if x.AWSFailure.Class != failure.Invalid && x.AWSFailure.Class != failure.Denied {
 			return e
 		}
@@ -43,7 +43,7 @@ func nextRefusalDelay(last time.Duration) time.Duration {
 
 // removeOtherRefusals returns an update that removes the recorded refusals of all endpoints except the endpoints in of.
 func removeOtherRefusals(of []targets.Endpoint) update {
-	return func(e entry, _ moment) entry {
+	return func(e entry, _ updateInput) entry {
 		all := map[string]refusedTarget{}
 		for _, t := range of {
 			if x, ok := e.refusedTargets[t.Identity()]; ok {
@@ -66,7 +66,7 @@ type refusedChange struct {
 // refusalOf returns the error with which AWS refused the same change before, while the back-off of this change has not
 // ended. Otherwise it returns nil. Many bindings have rules in one security group. Without this check, the run of each of
 // them would repeat the call.
-func (o *ruleOwner) refusalOf(c bindingplan.SecurityGroupChange, now time.Time) error {
+func (o *ruleRegistry) refusalOf(c bindingplan.SecurityGroupChange, now time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if x := o.refusedChanges[c.Group]; x.isSame(c) && now.Before(x.until) {
@@ -77,7 +77,7 @@ func (o *ruleOwner) refusalOf(c bindingplan.SecurityGroupChange, now time.Time) 
 
 // recordRefusedChange records that AWS refused a change. Each further refusal of the same change doubles its back-off. If err
 // is nil, it removes the entry of the security group.
-func (o *ruleOwner) recordRefusedChange(c bindingplan.SecurityGroupChange, err error, now time.Time) {
+func (o *ruleRegistry) recordRefusedChange(c bindingplan.SecurityGroupChange, err error, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err == nil {

@@ -28,8 +28,9 @@ func (r registration) isFor(b *elbv2.TargetGroupBinding) bool {
 	return r.binding != nil && r.binding.Spec.TargetGroupARN == b.Spec.TargetGroupARN
 }
 
-// forTargetGroupOf returns r with the given binding, or a registration without targets if r is for another target group.
-func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) registration {
+// resetForOtherTargetGroup returns r with the given binding, or a registration without targets if r is for another target
+// group.
+func (r registration) resetForOtherTargetGroup(described *elbv2.TargetGroupBinding) registration {
 	if !r.isFor(described) {
 		r = registration{}
 	}
@@ -39,9 +40,9 @@ func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) regi
 
 // recordFoundTargets returns an update that records the targets of a binding that AWS listed as registered.
 func recordFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Target) update {
-	return func(e entry, _ moment) entry {
+	return func(e entry, _ updateInput) entry {
 		if len(list) > 0 {
-			e.registration = e.registration.forTargetGroupOf(described)
+			e.registration = e.registration.resetForOtherTargetGroup(described)
 			e.registration.targets = e.registration.targets.WithTargets(list)
 		}
 		return e
@@ -51,9 +52,9 @@ func recordFoundTargets(described *elbv2.TargetGroupBinding, list []*observed.Ta
 // recordRegistered returns an update that records targets that were registered for a binding. It removes the targets of
 // another target group from the registration.
 func recordRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint) update {
-	return func(e entry, at moment) entry {
+	return func(e entry, at updateInput) entry {
 		if len(list) > 0 {
-			e.registration = e.registration.forTargetGroupOf(described)
+			e.registration = e.registration.resetForOtherTargetGroup(described)
 			e.registration.targets, e.registration.writtenAt = e.registration.targets.WithEndpoints(list), at.now
 			ids := textsOf(list, func(t targets.Endpoint) string { return t.ID })
 			e.flappingTargets = e.flappingTargets.recordRegistered(ids, at.now)
@@ -64,7 +65,7 @@ func recordRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoi
 
 // recordDeregistered returns an update that records targets that were deregistered for a binding.
 func recordDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) update {
-	return func(e entry, at moment) entry {
+	return func(e entry, at updateInput) entry {
 		e.leavingSince = maps.Clone(e.leavingSince)
 		ids := textsOf(list, func(t *observed.Target) string { return t.ID })
 		for _, id := range ids {
@@ -80,13 +81,13 @@ func recordDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Ta
 }
 
 // recordTargetGroupEmptied records that all targets of the binding were deregistered from its target group.
-func recordTargetGroupEmptied(e entry, _ moment) entry {
+func recordTargetGroupEmptied(e entry, _ updateInput) entry {
 	e.registration = registration{}
 	return e
 }
 
 // recordUncertainRegistration records that a registration may have taken effect although the call failed.
-func recordUncertainRegistration(e entry, _ moment) entry {
+func recordUncertainRegistration(e entry, _ updateInput) entry {
 	e.registration.isUncertain = e.registration.binding != nil
 	return e
 }

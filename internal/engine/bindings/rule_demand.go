@@ -21,9 +21,9 @@ func (r ruleSyncer) ruleOptions() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, SecurityGroupTags: r.SecurityGroupTags, KeepPortsSeparate: r.UnmergedRules, Now: r.Clock.Now()}
 }
 
-// findRules finds the security groups of the endpoints of bindings. It returns the rules that each binding needs, in the
-// order of demands. If age is positive, the answers of AWS must not be older than age.
-func (r ruleSyncer) findRules(ctx context.Context, age time.Duration, demands ...targets.RuleDemand) ([]bindingplan.RequestedRules, error) {
+// resolveRequestedRules finds the security groups of the endpoints of bindings. It returns the rules that each binding
+// needs, in the order of demands. If age is positive, the answers of AWS must not be older than age.
+func (r ruleSyncer) resolveRequestedRules(ctx context.Context, age time.Duration, demands ...targets.RuleDemand) ([]bindingplan.RequestedRules, error) {
 	query := bindingplan.ENIQueryFor(demands...)
 	query.MaxAge = age
 	found, err := r.findENIs(ctx, query)
@@ -119,7 +119,7 @@ func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, d
 	if err := errors.Join(own.Err(), others.Err()); err != nil {
 		return nil, err
 	}
-	requested, err := r.findRules(ctx, 0, demands...)
+	requested, err := r.resolveRequestedRules(ctx, 0, demands...)
 	if err != nil {
 		return nil, err
 	}
@@ -130,9 +130,9 @@ func (r ruleSyncer) rulesOfAllBindings(ctx context.Context, self Key, leaving, d
 	return out, nil
 }
 
-// draftRules returns the changes of security groups that the rules of all bindings require, and the rules that binding self
-// needs. If leaving is true, the rules of self are left out. It changes nothing.
-func (r ruleSyncer) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.SecurityGroupChange, bindingplan.RequestedRules, error) {
+// draftRuleChanges returns the changes of security groups that the rules of all bindings require, and the rules that binding
+// self needs. If leaving is true, the rules of self are left out. It changes nothing.
+func (r ruleSyncer) draftRuleChanges(ctx context.Context, self Key, leaving bool) ([]bindingplan.SecurityGroupChange, bindingplan.RequestedRules, error) {
 	all, err := r.rulesOfAllBindings(ctx, self, leaving, true)
 	if err != nil {
 		return nil, bindingplan.RequestedRules{}, err
@@ -152,9 +152,9 @@ func (r ruleSyncer) draftRules(ctx context.Context, self Key, leaving bool) ([]b
 	return sum.ChangesOf(groups, r.ruleOptions()), own, nil
 }
 
-// DraftRules returns the changes of the security groups of nodes and pods that the rules of all bindings require. It changes
-// nothing.
-func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.SecurityGroupChange, error) {
-	changes, _, err := ruleSyncer{r}.draftRules(ctx, Key{}, false)
+// DraftRuleChanges returns the changes of the security groups of nodes and pods that the rules of all bindings require. It
+// changes nothing.
+func (r *Reconciler) DraftRuleChanges(ctx context.Context) ([]bindingplan.SecurityGroupChange, error) {
+	changes, _, err := ruleSyncer{r}.draftRuleChanges(ctx, Key{}, false)
 	return changes, err
 }

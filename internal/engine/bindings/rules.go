@@ -41,12 +41,12 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 		return nil
 	}
 	if do.ExcludeBinding {
-		return p.withdrawRules(ctx, f)
+		return p.removeRules(ctx, f)
 	}
 	start := p.r.Clock.Now()
 	defer func() { p.r.recordPhase("rules", start) }()
 	var err error
-	if d.Rules, err = p.openRules(ctx, f, do); err != nil {
+	if d.Rules, err = p.addRules(ctx, f, do); err != nil {
 		m, _ := failure.MeaningOf(failure.ENIRules, p.r.Cloud.Class(err), err)
 		d.Rules = bindingplan.RulesResult{Findings: finding.List{{
 			Object: targets.BindingRef(f.StoredBinding), Field: "spec.networking", Reason: m.Reason, Severity: finding.Error,
@@ -56,14 +56,14 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 	return nil
 }
 
-// openRules adds the rules of the endpoints of the binding. It is called before targets are registered.
-func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
-	requested, err := ruleSyncer{p.r}.findRules(ctx, do.MaxAge, p.demand)
+// addRules adds the rules of the endpoints of the binding. It is called before targets are registered.
+func (p ruleRun) addRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
+	requested, err := ruleSyncer{p.r}.resolveRequestedRules(ctx, do.MaxAge, p.demand)
 	if err != nil {
 		return bindingplan.RulesResult{}, err
 	}
 	a := requested[0]
-	s, err := p.contribute(ctx, f, a, do)
+	s, err := p.syncRequestedRules(ctx, f, a, do)
 	if err != nil {
 		return bindingplan.RulesResult{}, err
 	}
@@ -72,16 +72,16 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 	return o, nil
 }
 
-// withdrawRules removes the rules that only this binding needed. It is called when the binding is deleted.
-func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
-	if err := p.findSecurityGroupsOfEarlierProcess(ctx, f.StoredBinding); err != nil {
+// removeRules removes the rules that only this binding needed. It is called when the binding is deleted.
+func (p ruleRun) removeRules(ctx context.Context, f *bindingplan.Facts) error {
+	if err := p.findUntaggedSecurityGroups(ctx, f.StoredBinding); err != nil {
 		return err
 	}
-	_, err := p.contribute(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{ExcludeBinding: true})
+	_, err := p.syncRequestedRules(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{ExcludeBinding: true})
 	return err
 }
 
-// findSecurityGroupsOfEarlierProcess finds the security groups without the tag of the cluster in which an earlier process may
+// findUntaggedSecurityGroups finds the security groups without the tag of the cluster in which an earlier process may
 // have added rules for a binding that has needed no rules in this process. Nothing else shows them to this process after
 // the pods of the binding are deleted. A remaining rule would prevent that its source, such as the shared backend security
 // group, is deleted.
@@ -89,8 +89,8 @@ func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error 
 // Only sources that the controller created for this cluster count, because users write any source into a binding, and a rule
 // does not show which cluster added it. The security group that the flag --backend-security-group names does not count,
 // because other clusters may use it too. It is never deleted, so its rules remain, but no deletion waits for them.
-func (p ruleRun) findSecurityGroupsOfEarlierProcess(ctx context.Context, b *elbv2.TargetGroupBinding) error {
-	if b == nil || b.Spec.Networking == nil || p.r.sharedRules.hasHadRules(p.key) {
+func (p ruleRun) findUntaggedSecurityGroups(ctx context.Context, b *elbv2.TargetGroupBinding) error {
+	if b == nil || b.Spec.Networking == nil || p.r.sharedRules.hasNeededRules(p.key) {
 		return nil
 	}
 	var sources []string
@@ -112,18 +112,18 @@ func (p ruleRun) findSecurityGroupsOfEarlierProcess(ctx context.Context, b *elbv
 	return nil
 }
 
-// contribute sets the rules that the binding needs (a), and changes the security groups that this affects.
-func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.RequestedRules, do bindingplan.SyncRules) (syncResult, error) {
+// syncRequestedRules sets the rules that the binding needs (a), and changes the security groups that this affects.
+func (p ruleRun) syncRequestedRules(ctx context.Context, f *bindingplan.Facts, a bindingplan.RequestedRules, do bindingplan.SyncRules) (syncResult, error) {
 	if !p.r.sharedRules.isComplete() {
 		if err := (ruleSyncer{p.r}).readMissingRules(ctx, p.key); err != nil {
 			return syncResult{}, err
 		}
 	}
-	successors, err := p.successors(f.StoredBinding, do.ExcludeBinding)
+	successors, err := p.bindingsSharingTargetGroup(f.StoredBinding, do.ExcludeBinding)
 	if err != nil {
 		return syncResult{}, err
 	}
-	ruleSyncer{p.r}.enqueueBindings(p.r.sharedRules.contribute(p.key, a, do.RetainPreviousRules, successors))
+	ruleSyncer{p.r}.enqueueBindings(p.r.sharedRules.updateRequestedRules(p.key, a, do.RetainPreviousRules, successors))
 	s, err := ruleSyncer{p.r}.syncPendingSecurityGroups(ctx, p.key, do.MaxAge)
 	if s.changed {
 		p.markChanged()
@@ -131,10 +131,10 @@ func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a binding
 	return s, err
 }
 
-// successors returns the other bindings of the namespace with the same target group. It returns none if the binding is not
-// being deleted and does not share its target group with other clusters, because then it does not deregister the targets of
-// these bindings.
-func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
+// bindingsSharingTargetGroup returns the other bindings of the namespace with the same target group. It returns none if the
+// binding is not being deleted and does not share its target group with other clusters, because then it does not deregister
+// the targets of these bindings.
+func (p ruleRun) bindingsSharingTargetGroup(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil
 	}
@@ -189,7 +189,7 @@ func (r ruleSyncer) syncPendingSecurityGroups(ctx context.Context, key Key, age 
 		if err != nil {
 			return all, err
 		}
-		r.sharedRules.recordAllSynced(key)
+		r.sharedRules.recordAllSecurityGroupsSynced(key)
 		s = all
 	}
 	var errs []error
@@ -211,7 +211,7 @@ func (r ruleSyncer) syncEachSecurityGroup(ctx context.Context, key Key, groups [
 		changed, wasRead, err := r.syncSecurityGroup(ctx, key, g, age, wait)
 		s.changed = s.changed || changed
 		if err != nil || !wasRead {
-			r.sharedRules.recordUncompared(g)
+			r.sharedRules.recordUncomparedSecurityGroup(g)
 			s.incomplete = true
 		}
 		if !wasRead {
@@ -244,20 +244,20 @@ func (r ruleSyncer) syncSecurityGroup(ctx context.Context, key Key, group string
 		return false, false, err
 	}
 	defer end()
-	if changed, wasRead, err = r.changeToDesiredRules(ctx, group, age); err != nil && r.Cloud.Class(err) == failure.Conflict {
+	if changed, wasRead, err = r.applyDesiredRules(ctx, group, age); err != nil && r.Cloud.Class(err) == failure.Conflict {
 		// The rules differ from what was read: another program changed them, or the answer to an earlier attempt was lost.
 		var again bool
-		again, wasRead, err = r.changeToDesiredRules(ctx, group, age)
+		again, wasRead, err = r.applyDesiredRules(ctx, group, age)
 		changed = changed || again
 	}
 	if err == nil {
-		r.sharedRules.recordSynced(key, group)
+		r.sharedRules.recordSyncedSecurityGroup(key, group)
 	}
 	return changed, wasRead, err
 }
 
-// changeToDesiredRules reads a security group, and changes its rules. The caller has the lock of the security group.
-func (r ruleSyncer) changeToDesiredRules(ctx context.Context, group string, age time.Duration) (changed, wasRead bool, err error) {
+// applyDesiredRules reads a security group, and changes its rules. The caller has the lock of the security group.
+func (r ruleSyncer) applyDesiredRules(ctx context.Context, group string, age time.Duration) (changed, wasRead bool, err error) {
 	groups, err := r.readSecurityGroups(ctx, r.sharedRules.knownSecurityGroups(), age)
 	if err != nil {
 		return false, false, err
@@ -266,14 +266,14 @@ func (r ruleSyncer) changeToDesiredRules(ctx context.Context, group string, age 
 		if g.ID != group {
 			continue
 		}
-		c := r.sharedRules.changeOf(g, r.ruleOptions())
+		c := r.sharedRules.changeForSecurityGroup(g, r.ruleOptions())
 		if err := r.sharedRules.refusalOf(c, r.Clock.Now()); err != nil {
 			return false, true, err
 		}
 		if !c.Empty() {
 			changed, err = r.changeSecurityGroup(ctx, c)
 		}
-		if err == nil || ctx.Err() == nil && r.isRefusal(err) {
+		if err == nil || ctx.Err() == nil && r.isRefusalError(err) {
 			r.sharedRules.recordRefusedChange(c, err, r.Clock.Now())
 		}
 	}

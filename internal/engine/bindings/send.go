@@ -49,8 +49,8 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			p.markChanged()
 			p.r.memory.update(p.key, recordDeregistered(f.CompletedBinding, chunk))
 			p.r.recordChange(TargetsDeregistered, arn, textsOf(chunk, targets.IdentityOf))
-			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
-			p.removeFromRecord(ctx, f, chunk)
+			p.r.reportCorrectedDrift(ctx, f.StoredBinding, textsOf(chunk, targets.IdentityOf))
+			p.removeFromTargetRecord(ctx, f, chunk)
 		case failure.PostponedFor(err) > 0:
 			// Subscribe to the pods, because the call becomes more urgent when one of them ends or its address is reused.
 			late := slices.Concat(append(queue, chunk)...)
@@ -69,10 +69,10 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 	return failed
 }
 
-// removeFromRecord removes deregistered targets from the record of this cluster if several clusters share the target group.
-// Their addresses may soon belong to pods of another cluster. If the write fails, the run continues, because a later step may
-// write or delete the record. If no later step does, the run ends with the error.
-func (p *run) removeFromRecord(ctx context.Context, f *bindingplan.Facts, list []*observed.Target) {
+// removeFromTargetRecord removes deregistered targets from the record of this cluster if several clusters share the target
+// group. Their addresses may soon belong to pods of another cluster. If the write fails, the run continues, because a later
+// step may write or delete the record. If no later step does, the run ends with the error.
+func (p *run) removeFromTargetRecord(ctx context.Context, f *bindingplan.Facts, list []*observed.Target) {
 	r := f.Record
 	if !r.Shared {
 		return
@@ -131,7 +131,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			p.out.RegisteredAt = p.r.Clock.Now()
 			p.r.memory.update(p.key, recordRegistered(f.CompletedBinding, chunk))
 			p.r.recordChange(TargetsRegistered, arn, textsOf(chunk, targets.Endpoint.Identity))
-			p.r.reportRestored(ctx, f.StoredBinding, textsOf(chunk, targets.Endpoint.Identity))
+			p.r.reportCorrectedDrift(ctx, f.StoredBinding, textsOf(chunk, targets.Endpoint.Identity))
 			continue
 		}
 		class := p.r.Cloud.Class(err)
@@ -140,7 +140,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		}
 		half := len(chunk) / 2
 		if class == failure.Invalid && half > 0 {
-			named, others := splitNamed(chunk, err)
+			named, others := splitByErrorMessage(chunk, err)
 			if len(named) == 0 {
 				queue = append(queue, chunk[:half], chunk[half:])
 				continue
@@ -167,9 +167,9 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 	return a, refused
 }
 
-// splitNamed returns the endpoints whose IDs are in the error of AWS, and all other endpoints. An ID must be a whole word of
-// the error, because an address can be the beginning of another address.
-func splitNamed(list []targets.Endpoint, err error) (named, others []targets.Endpoint) {
+// splitByErrorMessage returns the endpoints whose IDs are in the error of AWS, and all other endpoints. An ID must be a
+// whole word of the error, because an address can be the beginning of another address.
+func splitByErrorMessage(list []targets.Endpoint, err error) (named, others []targets.Endpoint) {
 	words := map[string]bool{}
 	for word := range strings.FieldsFuncSeq(err.Error(), func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune(".:-", c)

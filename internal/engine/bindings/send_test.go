@@ -23,7 +23,7 @@ func TestSplitNamed(t *testing.T) {
 		for _, id := range []string{"i-0a", "i-0b", "i-0c", "10.0.0.1", "10.0.0.12", "fd00::1"} {
 			list = append(list, targets.Endpoint{ID: id, Port: 80})
 		}
-		named, others := splitNamed(list, errors.New(text))
+		named, others := splitByErrorMessage(list, errors.New(text))
 		got := ""
 		for _, e := range named {
 			got += " " + e.ID

@@ -40,7 +40,7 @@ func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, ste
 	var gates []error
 	for _, s := range steps {
 		if g, ok := s.Do.(bindingplan.SetGate); ok {
-			if err := p.setGate(ctx, g); err != nil {
+			if err := p.setReadinessGateCondition(ctx, g); err != nil {
 				gates = append(gates, err)
 			}
 			continue
@@ -134,7 +134,7 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 func (p *run) applyMemoryUpdate(f *bindingplan.Facts, n bindingplan.MemoryUpdate) {
 	switch n {
 	case bindingplan.ForgetBinding:
-		p.r.Recorder.RecordGone(p.key)
+		p.r.Recorder.RecordDeleted(p.key)
 		p.r.sharedRules.forget(p.key)
 		p.r.memory.forget(p.key)
 	default:
@@ -147,11 +147,11 @@ func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindin
 	switch do := do.(type) {
 	case bindingplan.AddFinalizer:
 		start := p.r.Clock.Now()
-		err := p.r.changeObject(ctx, ClaimFinalizer{p.key})
+		err := p.r.changeObject(ctx, AddFinalizer{p.key})
 		p.r.recordPhase("claim", start)
 		return err
 	case bindingplan.RemoveFinalizer:
-		return p.r.changeObject(ctx, ReleaseFinalizer{p.key})
+		return p.r.changeObject(ctx, RemoveFinalizer{p.key})
 	case bindingplan.SetCheckpoint:
 		return p.setCheckpoint(ctx, do.Value)
 	case bindingplan.SetRecord:
@@ -174,7 +174,7 @@ func (p *run) carryOutWrite(ctx context.Context, f *bindingplan.Facts, do bindin
 		if !slices.ContainsFunc(do.Patches, func(x cluster.Patch) bool { return !lasts(x) }) {
 			return p.r.Cluster.Write(ctx, do.Patches)
 		}
-		return p.r.writePatches(ctx, do.Patches)
+		return p.r.writeEvents(ctx, do.Patches)
 	case bindingplan.RetainRefusals:
 		p.r.memory.update(p.key, removeOtherRefusals(do.RetainedEndpoints))
 	case bindingplan.RecordRegistered:
@@ -202,9 +202,9 @@ func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	return nil
 }
 
-// setGate sets the condition of a pod for the readiness gate of the binding.
-func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
-	gate := gateConditionType(p.key)
+// setReadinessGateCondition sets the condition of a pod for the readiness gate of the binding.
+func (p *run) setReadinessGateCondition(ctx context.Context, g bindingplan.SetGate) error {
+	gate := readinessGateConditionType(p.key)
 	err := p.r.changeObject(ctx, SetPodCondition{
 		Namespace: g.Pod.Namespace, Name: g.Pod.Name, UID: g.Pod.UID, Type: string(gate),
 		Status: string(g.Want.Status), Reason: g.Want.Reason, Message: g.Want.Message,
@@ -236,7 +236,7 @@ func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan
 		return nil
 	}
 	event, err := bindingplan.StatusFailureEvent(f, err)
-	if werr := p.r.writePatches(ctx, []cluster.Patch{event}); werr != nil {
+	if werr := p.r.writeEvents(ctx, []cluster.Patch{event}); werr != nil {
 		return fmt.Errorf("%w (and the event could not be written: %v)", err, werr)
 	}
 	return err

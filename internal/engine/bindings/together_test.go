@@ -16,7 +16,7 @@ type releaseCallbackCluster struct {
 }
 
 func (m releaseCallbackCluster) Change(ctx context.Context, w bindings.Write) error {
-	if r, ok := w.(bindings.ReleaseFinalizer); ok {
+	if r, ok := w.(bindings.RemoveFinalizer); ok {
 		m.beforeRelease(r.Binding)
 	}
 	return m.Cluster.Change(ctx, w)

@@ -25,7 +25,7 @@ func (p *run) watchUnansweredCalls(ctx context.Context, f *bindingplan.Facts) (s
 			since = first
 		}
 		// The run reports again when it fails, so an event that cannot be written now is not lost.
-		_ = p.r.writePatches(ctx, []cluster.Patch{bindingplan.Event(engine.UnansweredFinding(object, since), "")})
+		_ = p.r.writeEvents(ctx, []cluster.Patch{bindingplan.Event(engine.UnansweredCallFinding(object, since), "")})
 	})
 	return func() {
 		if end(); !silent {
@@ -37,7 +37,7 @@ func (p *run) watchUnansweredCalls(ctx context.Context, f *bindingplan.Facts) (s
 // recordUnansweredCall returns an update that records that AWS has not answered since the given time. If the entry already
 // has an earlier time, it is not changed.
 func recordUnansweredCall(since time.Time) update {
-	return func(e entry, _ moment) entry {
+	return func(e entry, _ updateInput) entry {
 		if e.unansweredSince.IsZero() {
 			e.unansweredSince = since
 		}
@@ -46,7 +46,7 @@ func recordUnansweredCall(since time.Time) update {
 }
 
 // recordAnsweredCall records that AWS has answered the calls of a run.
-func recordAnsweredCall(e entry, _ moment) entry {
+func recordAnsweredCall(e entry, _ updateInput) entry {
 	e.unansweredSince = time.Time{}
 	return e
 }

@@ -42,9 +42,9 @@ func (e entry) isVerifiable(now time.Time) bool {
 	return e.registration.binding != nil && e.lastRunComplete && e.activeRuns == 0 && now.Sub(e.registration.writtenAt) > durations.SettleWindow
 }
 
-// Verify reads the targets of a binding from AWS, and compares them with those that this process registered. If there is
-// drift, it enqueues the binding for a comparison; with engine.ReportDrift it only reports the drift.
-func (r *Reconciler) Verify(ctx context.Context, key Key) error {
+// VerifyTargets reads the targets of a binding from AWS, and compares them with those that this process registered. If there
+// is drift, it enqueues the binding for a comparison; with engine.ReportDrift it only reports the drift.
+func (r *Reconciler) VerifyTargets(ctx context.Context, key Key) error {
 	before := r.memory.get(key)
 	if !before.isVerifiable(r.Clock.Now()) {
 		return nil
@@ -56,7 +56,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	}
 	var d targetDrift
 	isNew := false
-	r.memory.updateIfKnown(key, func(e entry, at moment) entry {
+	r.memory.updateIfKnown(key, func(e entry, at updateInput) entry {
 		if e.lastRunUpdate != before.lastRunUpdate || !e.isVerifiable(at.now) {
 			return e // a run may have changed the targets after they were read
 		}
@@ -78,11 +78,11 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	return nil
 }
 
-// reportRestored reports the drift of the targets with these identities, which a run of the binding has just restored.
-func (r *Reconciler) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
+// reportCorrectedDrift reports the drift of the targets with these identities, which a run of the binding has just restored.
+func (r *Reconciler) reportCorrectedDrift(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
 	canonical := textsOf(identities, targets.CanonicalIdentity)
 	var d targetDrift
-	r.memory.updateIfKnown(Key{Namespace: b.Namespace, Name: b.Name}, func(e entry, _ moment) entry {
+	r.memory.updateIfKnown(Key{Namespace: b.Namespace, Name: b.Name}, func(e entry, _ updateInput) entry {
 		d, e.registration.drift = e.registration.drift.split(canonical)
 		return e
 	})
@@ -112,7 +112,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	for _, of := range append([]finding.Ref{targets.BindingRef(b)}, r.Owners(b)...) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
-	return r.writePatches(ctx, patches)
+	return r.writeEvents(ctx, patches)
 }
 
 // driftEvent returns the event about drift on object of. text describes the change.
@@ -123,7 +123,7 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	}
 	return cluster.Event{
 		Ref:     of,
-		Warning: true, Reason: string(reason), Message: string(reason) + ": " + finding.Printable(text+"; "+does),
+		Warning: true, Reason: string(reason), Message: string(reason) + ": " + finding.EscapeNonPrintable(text+"; "+does),
 	}
 }
 
@@ -161,7 +161,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	for _, of := range r.ownersOf(r.sharedRules.keysForSecurityGroups(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
-	return r.writePatches(ctx, patches)
+	return r.writeEvents(ctx, patches)
 }
 
 // restoreRules changes the rules of security groups to the desired rules, and reports whether any rule was changed.

@@ -96,8 +96,8 @@ func checkSavedText(t *testing.T, b *Registry, want string) {
 
 func TestAppliedStackIsUnchanged(t *testing.T) {
 	before, id := New(), stackIDs(1)[0]
-	before.Begin("")
-	if before.Unchanged(id, "w") || before.Unchanged(id, "") {
+	before.Load("")
+	if before.IsUnchanged(id, "w") || before.IsUnchanged(id, "") {
 		t.Error("unchanged without a mark")
 	}
 	before.SetDigest(id, "w")
@@ -110,18 +110,18 @@ func TestAppliedStackIsUnchanged(t *testing.T) {
 		t.Error("what was stored is to be stored again")
 	}
 	b := New()
-	b.Begin(text)
-	if !b.Unchanged(id, "w") || b.Unchanged(id, "other") {
-		t.Errorf("of the desired state %t, of another one %t", b.Unchanged(id, "w"), b.Unchanged(id, "other"))
+	b.Load(text)
+	if !b.IsUnchanged(id, "w") || b.IsUnchanged(id, "other") {
+		t.Errorf("of the desired state %t, of another one %t", b.IsUnchanged(id, "w"), b.IsUnchanged(id, "other"))
 	}
-	if b.SetDigest(id, ""); b.Unchanged(id, "w") {
+	if b.SetDigest(id, ""); b.IsUnchanged(id, "w") {
 		t.Error("unchanged though it was forgotten")
 	}
 }
 
 func TestCheckpointsAreReadFromText(t *testing.T) {
 	b := New()
-	b.Begin("")
+	b.Load("")
 	b.SetDigest(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
 	b.SetDigest(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "w")
 	b.SetDigest(model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, "s")
@@ -133,7 +133,7 @@ func TestCheckpointsAreReadFromText(t *testing.T) {
 		t.Fatal(diff)
 	}
 	again := New()
-	if stacks, leftOut := again.Begin(text + "Service half"); stacks != 3 || leftOut != 1 {
+	if stacks, leftOut := again.Load(text + "Service half"); stacks != 3 || leftOut != 1 {
 		t.Errorf("%d stacks are read and %d lines are not, want 3 and 1", stacks, leftOut)
 	}
 	if got, changed := textOf(again); got != want || changed {
@@ -143,7 +143,7 @@ func TestCheckpointsAreReadFromText(t *testing.T) {
 
 func TestCheckpointsOverTheSizeLimitAreNotStored(t *testing.T) {
 	b := New()
-	b.Begin("")
+	b.Load("")
 	for _, id := range stackIDs(30000) {
 		b.SetDigest(id, Digest(id))
 	}
@@ -155,7 +155,7 @@ func TestCheckpointsOverTheSizeLimitAreNotStored(t *testing.T) {
 func TestSecretHashesAreStoredWithCheckpoints(t *testing.T) {
 	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
 	before := New()
-	before.Begin("")
+	before.Load("")
 	before.SetDigest(web, "w")
 	for _, arn := range []string{"a", "b", "c"} {
 		before.RecordSecretHash(web, arn, "mark-"+arn)
@@ -173,7 +173,7 @@ func TestSecretHashesAreStoredWithCheckpoints(t *testing.T) {
 		t.Error("what was known already is a change")
 	}
 	after := New()
-	after.Begin(text)
+	after.Load(text)
 	got := []string{after.SecretHash(web, "a"), after.SecretHash(web, "b"), after.SecretHash(web, "c"), after.SecretHash(group, "b"), after.SecretHash(group, "d")}
 	if d := cmp.Diff([]string{"mark-a", "", "mark-c", "other-b", ""}, got); d != "" {
 		t.Error(d)
@@ -197,16 +197,16 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 	}
 	ids := stackIDs(5)
 	b := New()
-	b.Begin(fmt.Sprintf("Ingress %s a\nIngress %s b\nIngress %s c\n", ids[0], ids[1], ids[2]))
+	b.Load(fmt.Sprintf("Ingress %s a\nIngress %s b\nIngress %s c\n", ids[0], ids[1], ids[2]))
 	if b.Forget(ids[3]) != nil || closed(b.WriteRequests()) {
 		t.Error("what is not stored is waited for")
 	}
 	b.SetDigest(ids[3], "d")
-	if b.Forget(ids[3]) != nil || b.Unchanged(ids[3], "d") || closed(b.WriteRequests()) {
+	if b.Forget(ids[3]) != nil || b.IsUnchanged(ids[3], "d") || closed(b.WriteRequests()) {
 		t.Error("what was not stored yet is waited for, or still counts")
 	}
 	first, second := b.Forget(ids[0]), b.Forget(ids[1])
-	if first == nil || first != second || closed(first) || b.Unchanged(ids[0], "a") || !closed(b.WriteRequests()) || closed(b.WriteRequests()) {
+	if first == nil || first != second || closed(first) || b.IsUnchanged(ids[0], "a") || !closed(b.WriteRequests()) || closed(b.WriteRequests()) {
 		t.Error("two that are stored do not wait for one write")
 	}
 	var third <-chan struct{}
@@ -244,8 +244,8 @@ func TestForgetWaitsForTheStore(t *testing.T) {
 func TestForgetWaitsWhileStoredCheckpointsAreUnavailable(t *testing.T) {
 	ids := stackIDs(3)
 	for name, begin := range map[string]func(b *Registry){
-		"nothing was read":    func(b *Registry) { b.BeginUnavailable() },
-		"a line was not read": func(b *Registry) { b.Begin("Ingress of quite another version\n") },
+		"nothing was read":    func(b *Registry) { b.MarkStoreUnavailable() },
+		"a line was not read": func(b *Registry) { b.Load("Ingress of quite another version\n") },
 	} {
 		b := New()
 		begin(b)
@@ -282,7 +282,7 @@ func TestForgetSecretHash(t *testing.T) {
 		t.Error("a write is waited for where nothing is stored")
 	}
 	b := New()
-	b.Begin("")
+	b.Load("")
 	if b.ForgetSecretHash(web, "a") != nil || b.SecretHash(web, "a") != "" {
 		t.Error("a secret that is not known is forgotten")
 	}
@@ -300,7 +300,7 @@ func TestForgetSecretHash(t *testing.T) {
 	}
 	text, _ := textOf(b)
 	after := New()
-	after.Begin(text)
+	after.Load(text)
 	for _, arn := range []string{"a", "b", "created meanwhile"} {
 		if mark := after.SecretHash(web, arn); mark == "" || mark == "one" {
 			t.Errorf("after a start the mark of %s is %q", arn, mark)

@@ -42,23 +42,23 @@ func New() *Registry {
 	return b
 }
 
-// Begin loads the text that the previous leader stored. It returns the number of stacks in the text, and the number of lines
+// Load loads the text that the previous leader stored. It returns the number of stacks in the text, and the number of lines
 // that it could not parse.
-func (b *Registry) Begin(stored string) (stacks, leftOut int) {
+func (b *Registry) Load(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.begin(stored)
+	return b.load(stored)
 }
 
-// BeginUnavailable is called instead of Begin if the text that the previous leader stored could not be read.
-func (b *Registry) BeginUnavailable() {
+// MarkStoreUnavailable is called instead of Begin if the text that the previous leader stored could not be read.
+func (b *Registry) MarkStoreUnavailable() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.begin("")
+	b.load("")
 	b.storeUnavailable = true
 }
 
-func (b *Registry) begin(stored string) (stacks, leftOut int) {
+func (b *Registry) load(stored string) (stacks, leftOut int) {
 	b.hasUnsavedChanges = false
 	b.stackDigests, b.secretHashes, leftOut = parseText(stored)
 	b.storedStacks, b.storeUnavailable = map[model.StackID]bool{}, leftOut > 0
@@ -73,8 +73,8 @@ func (b *Registry) addStoredStacks() {
 	}
 }
 
-// Unchanged reports whether the desired state with this digest was applied completely to the stack.
-func (b *Registry) Unchanged(id model.StackID, digest string) bool {
+// IsUnchanged reports whether the desired state with this digest was applied completely to the stack.
+func (b *Registry) IsUnchanged(id model.StackID, digest string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return digest != "" && b.stackDigests[id] == digest

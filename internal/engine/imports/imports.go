@@ -113,11 +113,11 @@ func importBudgets(id model.StackID, certificate string, owner importOwner) []im
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
 
-// shareExhaustedFor returns the time until an owner may have imports of its yearly share again; 0: the share is not used up.
-func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Duration {
+// yearlyShareDelay returns the time until an owner may have imports of its yearly share again; 0: the share is not used up.
+func (m *Budgets) yearlyShareDelay(owner importOwner, now time.Time) time.Duration {
 	var others []float64
 	for namespace, y := range m.importsByNamespace {
-		if namespace != owner.userNamespace && y.sharesYearlyImports(now) {
+		if namespace != owner.userNamespace && y.hasYearlyShare(now) {
 			others = append(others, y.userImports.countAt(now))
 		}
 	}
@@ -135,9 +135,9 @@ func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Durat
 	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 
-// sharesYearlyImports reports whether a namespace has a share in the imports of a year, because it used a Secret within a
+// hasYearlyShare reports whether a namespace has a share in the imports of a year, because it used a Secret within a
 // week or made imports.
-func (y namespaceImports) sharesYearlyImports(now time.Time) bool {
+func (y namespaceImports) hasYearlyShare(now time.Time) bool {
 	const week = durations.Year / 52
 	return now.Sub(y.lastUsed) < week || y.userImports.countAt(now) >= 0.5
 }
@@ -166,7 +166,7 @@ func (m *Budgets) ImportPauses(stack model.Stack, now time.Time) map[string]plan
 		}
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
 		m.recordSecretUse(owner, now)
-		share := m.shareExhaustedFor(owner, now)
+		share := m.yearlyShareDelay(owner, now)
 		pause := plan.ImportPause{UsualDuration: share, DurationIfExpiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
 			most, every := b.limits()
@@ -223,7 +223,7 @@ func (m *Budgets) removeUnneededEntries(now time.Time) {
 	if m.importsByNamespace == nil || len(m.importsByNamespace) > maxImportBudgets {
 		kept := map[string]namespaceImports{}
 		for n, y := range m.importsByNamespace {
-			if y.sharesYearlyImports(now) || y.secretImports.countAt(now) >= 0.5 {
+			if y.hasYearlyShare(now) || y.secretImports.countAt(now) >= 0.5 {
 				kept[n] = y
 			}
 		}

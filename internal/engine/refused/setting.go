@@ -78,7 +78,7 @@ func loadBalancerSetting(do plan.CreateLoadBalancer, prefix, message string) (se
 	words := withoutQuotes(message)
 	switch {
 	case strings.Contains(words, "tag"):
-		return prefix + "tags", namedEntry(do.Tags, message)
+		return prefix + "tags", entryInMessage(do.Tags, message)
 	case strings.Contains(words, "security group"):
 		return prefix + "security-groups", ""
 	case strings.Contains(words, "allocation") || strings.Contains(words, "elastic ip"):
@@ -123,7 +123,7 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 		}
 		return "mutual-authentication", store
 	case strings.Contains(words, "tags."):
-		return "tags", namedEntry(tags, words)
+		return "tags", entryInMessage(tags, words)
 	case strings.HasPrefix(l.Protocol, "HTTP") && (strings.Contains(words, "defaultactions.") || code == "InvalidLoadBalancerAction"):
 		return DefaultBackend, ""
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Split divides a step into one step for each of its values. Tags, attributes and sources come from several members, and an
-// invalid value of one member must not delay the valid values of another member. It returns no steps if the step cannot be
-// divided.
-func Split(step plan.Step) (parts []plan.Step) {
+// SplitStep divides a step into one step for each of its values. Tags, attributes and sources come from several members, and
+// an invalid value of one member must not delay the valid values of another member. It returns no steps if the step cannot
+// be divided.
+func SplitStep(step plan.Step) (parts []plan.Step) {
 	part := func(name string, do plan.Action) {
 		s := step
 		what, rest, _ := strings.Cut(string(s.ID), " ")

@@ -136,16 +136,16 @@ func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value s
 			return prefix + setting, value
 		}
 		if strings.Contains(withoutQuotes(words), "tag") {
-			return prefix + "tags", namedEntry(do.Tags, words)
+			return prefix + "tags", entryInMessage(do.Tags, words)
 		}
 	case plan.SetHealthCheck:
 		if setting, value = healthCheckSetting(do.Check, words); setting != "" {
 			return prefix + setting, value
 		}
 	case plan.SetAttributes:
-		return attributesSetting(do.Resource, prefix), namedEntry(do.Values, words)
+		return attributesSetting(do.Resource, prefix), entryInMessage(do.Values, words)
 	case plan.SetTags:
-		return prefix + "tags", namedEntry(do.Put, words)
+		return prefix + "tags", entryInMessage(do.Put, words)
 	case plan.CreateLoadBalancer:
 		return loadBalancerSetting(do, prefix, words)
 	case plan.SetSubnets:
@@ -172,9 +172,9 @@ func annotationOfRefusedValue(s plan.Step, code, words string) (setting, value s
 	return "", ""
 }
 
-// namedEntry returns the entry of a map whose key is in the AWS message words (in lower case), as "key=value". If the map
+// entryInMessage returns the entry of a map whose key is in the AWS message words (in lower case), as "key=value". If the map
 // has only one entry, it returns this entry. It returns "" if the message contains no key.
-func namedEntry(all map[string]string, words string) string {
+func entryInMessage(all map[string]string, words string) string {
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if len(all) == 1 || strings.Contains(words, "'"+strings.ToLower(k)+"'") {
 			return k + "=" + all[k]

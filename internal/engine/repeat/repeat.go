@@ -25,23 +25,23 @@ type Streak struct {
 	LastWrite   time.Time // time of the last write
 }
 
-// Wait returns the delay between the last write and the next repetition; 0 if the next repetition is free.
-func (p BackOff) Wait(s Streak) time.Duration {
-	if !p.Delays(s) {
+// Delay returns the delay between the last write and the next repetition; 0 if the next repetition is free.
+func (p BackOff) Delay(s Streak) time.Duration {
+	if !p.IsDelayed(s) {
 		return 0
 	}
 	return min(p.FirstDelay<<min(s.Repetitions-p.FreeRepetitions, 20), p.LongestDelay)
 }
 
-// Delays reports whether the next repetition is delayed, because the free repetitions are used up.
-func (p BackOff) Delays(s Streak) bool { return s.Repetitions >= p.FreeRepetitions }
+// IsDelayed reports whether the next repetition is delayed, because the free repetitions are used up.
+func (p BackOff) IsDelayed(s Streak) bool { return s.Repetitions >= p.FreeRepetitions }
 
 // Remaining returns how much longer the next repetition is delayed; zero or negative: the repetition is due.
 func (p BackOff) Remaining(s Streak, now time.Time) time.Duration {
-	return s.LastWrite.Add(p.Wait(s)).Sub(now)
+	return s.LastWrite.Add(p.Delay(s)).Sub(now)
 }
 
 // HasEnded reports whether the streak has timed out, so that the next write begins a new streak.
 func (p BackOff) HasEnded(s Streak, now time.Time) bool {
-	return now.Sub(s.LastWrite) > 2*p.Wait(s)+p.StreakTimeout
+	return now.Sub(s.LastWrite) > 2*p.Delay(s)+p.StreakTimeout
 }

@@ -21,8 +21,8 @@ func TestBackOff(t *testing.T) {
 		{6, true, 15 * time.Minute}, {1000, true, 15 * time.Minute},
 	} {
 		r := repeat.Streak{Repetitions: c.times, LastWrite: at}
-		if p.Delays(r) != c.delays || p.Wait(r) != c.wait {
-			t.Errorf("after %d: delays %t, wait %s", c.times, p.Delays(r), p.Wait(r))
+		if p.IsDelayed(r) != c.delays || p.Delay(r) != c.wait {
+			t.Errorf("after %d: delays %t, wait %s", c.times, p.IsDelayed(r), p.Delay(r))
 		}
 		if left := p.Remaining(r, at.Add(time.Minute)); left != c.wait-time.Minute {
 			t.Errorf("after %d: %s are left a minute later", c.times, left)

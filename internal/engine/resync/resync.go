@@ -73,10 +73,10 @@ type State struct {
 // HasRun reports whether this process has run the stack before.
 func (x *State) HasRun() bool { return !x.comparisonDueAt.IsZero() }
 
-// Deferral returns the remaining time until the deferred first comparison of a stack that is equal to its checkpoint; 0 if
-// the comparison is not deferred. first is the time from the start of the process to the first comparison; 0 if no
-// checkpoint matches. A stack that this process has compared, or whose desired state has changed, is not deferred.
-func (x *State) Deferral(desired string, first time.Duration, now time.Time) time.Duration {
+// RemainingDeferral returns the remaining time until the deferred first comparison of a stack that is equal to its
+// checkpoint; 0 if the comparison is not deferred. first is the time from the start of the process to the first comparison;
+// 0 if no checkpoint matches. A stack that this process has compared, or whose desired state has changed, is not deferred.
+func (x *State) RemainingDeferral(desired string, first time.Duration, now time.Time) time.Duration {
 	if first <= 0 || now.IsZero() {
 		return 0
 	}
@@ -126,8 +126,8 @@ func (x *State) BeginRun(stack model.Stack, desired string, again bool, period t
 	return changed, delay
 }
 
-// AddQuestion returns the questions, and ReadBound as an additional question if it is set.
-func (x *State) AddQuestion(questions []model.Question) []model.Question {
+// WithReadBound returns the questions, and ReadBound as an additional question if it is set.
+func (x *State) WithReadBound(questions []model.Question) []model.Question {
 	if x.ReadBound == (model.AskComparison{}) {
 		return questions
 	}

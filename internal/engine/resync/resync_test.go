@@ -77,7 +77,7 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 	stack, first := model.Stack{LoadBalancer: &model.LoadBalancer{}}, 20*time.Minute
 	for name, c := range map[string]struct {
 		desired string
-		first   time.Duration // the argument first of the later call of Deferral
+		first   time.Duration // the argument first of the later call of RemainingDeferral
 		later   time.Duration
 		run     bool // whether there is a run between the two calls
 		want    time.Duration
@@ -89,13 +89,13 @@ func TestUnchangedStacksAreComparedGradually(t *testing.T) {
 		"one that was compared already": {"a", first, time.Minute, true, 0},
 	} {
 		var x State
-		if d := x.Deferral("a", first, now); d != first {
+		if d := x.RemainingDeferral("a", first, now); d != first {
 			t.Errorf("%s: deferred by %s", name, d)
 		}
 		if c.run {
 			x.BeginRun(stack, "a", false, durations.Resync, now)
 		}
-		if d := x.Deferral(c.desired, c.first, now.Add(c.later)); d != c.want {
+		if d := x.RemainingDeferral(c.desired, c.first, now.Add(c.later)); d != c.want {
 			t.Errorf("%s: deferred by %s, want %s", name, d, c.want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestACheckpointDefersUnchangedStacks(t *testing.T) {
 	var c State
 	check := func(minutes int, desired string, want time.Duration) {
 		t.Helper()
-		if got := c.Deferral(desired, first, at(minutes)); got != want {
+		if got := c.RemainingDeferral(desired, first, at(minutes)); got != want {
 			t.Errorf("after %d minutes %q is deferred by %s, want %s", minutes, desired, got, want)
 		}
 	}

@@ -49,7 +49,7 @@ var encodedPattern = regexp.MustCompile(`\.? *Encoded authorization failure mess
 // CleanMessage changes an AWS message so that it can be part of a sentence: it escapes characters that are not printable,
 // removes encoded text and the final full stop, and truncates the message if necessary.
 func CleanMessage(words string) string {
-	words = encodedPattern.ReplaceAllString(finding.Printable(words), "")
+	words = encodedPattern.ReplaceAllString(finding.EscapeNonPrintable(words), "")
 	return TruncateBytes(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)
 }
 

@@ -1,15 +1,15 @@
 package failure
 
-// OtherOwner is the error for a resource that has the tags of another stack. Its value is the error message, which names the
-// owner.
-type OtherOwner string
+// OtherOwnerError is the error for a resource that has the tags of another stack. Its value is the error message, which
+// names the owner.
+type OtherOwnerError string
 
 // Error implements error.
-func (o OtherOwner) Error() string { return string(o) }
+func (o OtherOwnerError) Error() string { return string(o) }
 
-// NoStack is the error for a resource that has the tag of a cluster, but no tags of a stack. Its value is the error message,
-// which names the owner.
-type NoStack string
+// NoStackError is the error for a resource that has the tag of a cluster, but no tags of a stack. Its value is the error
+// message, which names the owner.
+type NoStackError string
 
 // Error implements error.
-func (o NoStack) Error() string { return string(o) }
+func (o NoStackError) Error() string { return string(o) }

@@ -17,9 +17,9 @@ var policyPrefixes = map[string]string{
 // the resource.
 var deniedActionPattern = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]{2,40}:[A-Za-z0-9]{2,80})`)
 
-// HasNoAnswer reports whether a call to AWS was not answered, or was answered with a server error (5xx). It returns false
+// IsUnanswered reports whether a call to AWS was not answered, or was answered with a server error (5xx). It returns false
 // for a call that was not sent because it was postponed or had no credentials.
-func HasNoAnswer(err error) bool {
+func IsUnanswered(err error) bool {
 	var answer AWSError
 	var of interface {
 		Service() string

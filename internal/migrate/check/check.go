@@ -61,7 +61,7 @@ func (d Difference) TextFor(from string) string {
 		}
 		return value + " (" + rule + ")"
 	}
-	return finding.Printable(fmt.Sprintf("%s: %s %s, Gateway %s", d.Subject(), from, withRule(d.Ingress, d.IngressRule), withRule(d.Gateway, d.GatewayRule)))
+	return finding.EscapeNonPrintable(fmt.Sprintf("%s: %s %s, Gateway %s", d.Subject(), from, withRule(d.Ingress, d.IngressRule), withRule(d.Gateway, d.GatewayRule)))
 }
 
 // Result is the result of a comparison.

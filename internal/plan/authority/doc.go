@@ -3,7 +3,7 @@
 // even if the rest of the load balancer is held, waits or is replaced. The rest of the plan is made from an observed state
 // without the removed resources and settings. Therefore the rest of the plan cannot retain them.
 //
-// The method WithdrawnParts of each frontend determines which rights a member has lost. It reads classes, listeners and
+// The method WithdrawnResources of each frontend determines which rights a member has lost. It reads classes, listeners and
 // grants, but no routes and no configurations. Therefore a member loses its rights even if it cannot be translated. The
 // method is called only if a plan retains a resource or setting that is not desired (plan.Plan.HasRetainedParts). The
 // translation has already checked the rights to desired resources and settings.

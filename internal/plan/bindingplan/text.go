@@ -30,19 +30,21 @@ type PlanItem struct {
 }
 
 // ID returns the verb, the kind and the name of the item.
-func (i PlanItem) ID() string { return i.Verb + " " + i.Kind + "/" + finding.Printable(i.Name) }
+func (i PlanItem) ID() string {
+	return i.Verb + " " + i.Kind + "/" + finding.EscapeNonPrintable(i.Name)
+}
 
 // String returns the item as one line of text.
 func (i PlanItem) String() string {
 	out := i.Sign + " " + i.ID()
 	if i.Parent != "" {
-		out += " in " + finding.Printable(i.Parent)
+		out += " in " + finding.EscapeNonPrintable(i.Parent)
 	}
 	if i.NewValue != "" {
-		out += ": " + finding.Printable(i.NewValue)
+		out += ": " + finding.EscapeNonPrintable(i.NewValue)
 	}
 	if i.Why != "" {
-		out += "   # " + finding.Printable(i.Why)
+		out += "   # " + finding.EscapeNonPrintable(i.Why)
 	}
 	return out
 }

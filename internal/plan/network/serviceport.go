@@ -37,7 +37,7 @@ func MissingPortMessage(svc *corev1.Service, port intstr.IntOrString) string {
 		}
 	}
 	if meant == "" {
-		meant = finding.DidYouMean(port.String(), names)
+		meant = finding.SpellingHint(port.String(), names)
 	}
 	if len(all) == 0 {
 		all = []string{"none"}

@@ -150,7 +150,7 @@ func portNamesHint(want intstr.IntOrString, pods []*corev1.Pod) string {
 			}
 		}
 	}
-	if hint := finding.DidYouMean(want.String(), names); hint != "" || len(names) == 0 {
+	if hint := finding.SpellingHint(want.String(), names); hint != "" || len(names) == 0 {
 		return hint
 	}
 	return fmt.Sprintf(", which have %q", finding.TruncateValue(strings.Join(names, ", ")))

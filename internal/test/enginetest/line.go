@@ -61,7 +61,7 @@ func RunStacks(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model
 	})
 	var out strings.Builder
 	for _, id := range ids {
-		d, err := e.Draft(t.Context(), id)
+		d, err := e.DraftPlan(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -439,7 +439,7 @@ func (p *process) runItem(k itemKey) (time.Duration, error) {
 	}
 	if err == nil {
 		err = out.Err
-		if out.IsOver() {
+		if out.IsStackDeleted() {
 			p.stackTriggers.Forget(k.stack)
 		}
 	}
@@ -449,7 +449,7 @@ func (p *process) runItem(k itemKey) (time.Duration, error) {
 // Draft returns the current plan of a stack with its inputs.
 func (r *Harness) Draft(id model.StackID) engine.Draft {
 	r.T.Helper()
-	d, err := r.process.engine.Draft(r.process.ctx, id)
+	d, err := r.process.engine.DraftPlan(r.process.ctx, id)
 	if err != nil {
 		r.T.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 var outages = map[string]fault.Action{
 	"refused": {Reset: true},
 	"hangs":   {Hang: true},
-	"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
+	"fails":   {Error: store.Errorf(store.EmulatorSource, "ServiceUnavailable", "unavailable").WithStatus(503)},
 }
 
 // unansweredEvents returns the messages of the warnings on an object that report that AWS does not answer.

@@ -39,8 +39,8 @@ func (r bindingRecorder) RecordView(k bindings.Key, v *cluster.View) {
 	r.process.bindingTriggers.RecordReads(k, v)
 }
 
-// RecordGone implements bindings.Recorder.
-func (r bindingRecorder) RecordGone(k bindings.Key) { r.process.bindingTriggers.Forget(k) }
+// RecordDeleted implements bindings.Recorder.
+func (r bindingRecorder) RecordDeleted(k bindings.Key) { r.process.bindingTriggers.Forget(k) }
 
 // bindingChanges reports changes of bindings, except changes of checkpoints that the process itself writes.
 type bindingChanges struct {
@@ -72,12 +72,12 @@ func (q bindingQueue) Enqueue(k bindings.Key) { q.process.queue.add(itemKey{bind
 // fenceFunc makes Options.Fence an engine.Fence.
 type fenceFunc func() error
 
-// Fence implements engine.Fence.
-func (f fenceFunc) Fence() error { return f() }
+// CheckFence implements engine.Fence.
+func (f fenceFunc) CheckFence() error { return f() }
 
 func (o Options) fence() engine.Fence {
 	if o.Fence == nil {
-		return engine.Unfenced{}
+		return engine.NoFence{}
 	}
 	return fenceFunc(o.Fence)
 }

@@ -102,7 +102,7 @@ func (serviceALBFrontend) Translate(v *cluster.View, id model.StackID, live *obs
 	return b.Stack, b.Found.Sorted()
 }
 
-func (serviceALBFrontend) WithdrawnParts(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+func (serviceALBFrontend) WithdrawnResources(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil
 }
 
@@ -111,7 +111,7 @@ func (serviceALBFrontend) Report(v *cluster.View, o engine.Outcome) []cluster.Pa
 }
 
 // Status implements report.StatusReporter.
-func (serviceALBFrontend) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
+func (serviceALBFrontend) Status(_ *cluster.View, _ model.Member, n report.StatusLoadBalancer) any {
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: n.LoadBalancer}}}}
 }
 

@@ -426,7 +426,7 @@ func checkPlansAreReproducible(t *testing.T, drafts []engine.Draft) {
 		t.Error("no plan is made")
 	}
 	for n, d := range drafts {
-		if again := d.Remake(); !reflect.DeepEqual(d.Plan, again) {
+		if again := d.Replan(); !reflect.DeepEqual(d.Plan, again) {
 			t.Errorf("plan %d of %d, of %s:\n%s\nmade again:\n%s", n, len(drafts), d.Stack.ID, d.Plan.Text(), again.Text())
 			return
 		}

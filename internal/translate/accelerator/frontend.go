@@ -85,8 +85,8 @@ func (f *Frontend) SurplusResources(v *cluster.View, id model.StackID, accelerat
 	return slices.DeleteFunc(slices.Clone(accelerators), func(arn string) bool { return arn == ga.Status.AcceleratorARN })
 }
 
-// WithdrawnParts returns nothing: Translate itself sets Accelerator.Revoked, even if the stack is held.
-func (*Frontend) WithdrawnParts(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+// WithdrawnResources returns nothing: Translate itself sets Accelerator.Revoked, even if the stack is held.
+func (*Frontend) WithdrawnResources(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil
 }
 

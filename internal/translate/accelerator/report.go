@@ -90,7 +90,7 @@ func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *
 	}
 	return &cluster.Event{
 		Ref: cluster.RefOf(ga), Warning: true, Reason: string(finding.AcceleratorRecreated),
-		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s instead of %s; update firewalls and DNS records that have the old addresses", strings.Join(is, ", "), strings.Join(was[:min(len(was), rules.MaxAddresses)], ", "))),
+		Message: finding.EscapeNonPrintable(fmt.Sprintf("the accelerator has the addresses %s instead of %s; update firewalls and DNS records that have the old addresses", strings.Join(is, ", "), strings.Join(was[:min(len(was), rules.MaxAddresses)], ", "))),
 	}
 }
 

@@ -244,7 +244,7 @@ func (n desiredStatus) changedFields(have aga.GlobalAcceleratorStatus, now metav
 // setCondition adds or replaces a condition. Its transition time changes only with its status.
 func (n desiredStatus) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
 	c := metav1.Condition{
-		Type: of, Status: status, Reason: reason, Message: finding.Truncate(finding.Printable(message), maxMessageLength),
+		Type: of, Status: status, Reason: reason, Message: finding.Truncate(finding.EscapeNonPrintable(message), maxMessageLength),
 		ObservedGeneration: n.generation, LastTransitionTime: now,
 	}
 	i := slices.IndexFunc(to, func(h metav1.Condition) bool { return h.Type == of })

@@ -19,7 +19,7 @@ func (b *Builder) MergeAddOns(alb *model.LoadBalancer) {
 		}
 	}
 	alb.AddOns.WebACL = addOnBuilder{b}.webACL()
-	classic := members.MergeSetting(&b.Translation, b.Members, b.settingName("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return emptyIfNone(a) == emptyIfNone(b) }, func() members.LiveValue[string] {
+	classic := members.MergeSetting(&b.Translation, b.Members, b.settingName("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.UnsetIfEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return emptyIfNone(a) == emptyIfNone(b) }, func() members.LiveValue[string] {
 		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == emptyIfNone(asked) })
 	})
 	if classic.Set && (addOnBuilder{b}).reportIfDisabled(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
@@ -49,9 +49,9 @@ type addOnBuilder struct{ *Builder }
 // webACL returns the desired web ACL of WAFv2, or nil if no member sets one. If a member sets a name and an ARN, the
 // name has precedence.
 func (b addOnBuilder) webACL() *model.WebACL {
-	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.NonEmpty(m.Set.WAFv2Name).Set })
+	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.UnsetIfEmpty(m.Set.WAFv2Name).Set })
 	won := members.MergeSetting(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
-		name, arn := settings.NonEmpty(m.Set.WAFv2Name), settings.NonEmpty(m.Set.WAFv2ARN)
+		name, arn := settings.UnsetIfEmpty(m.Set.WAFv2Name), settings.UnsetIfEmpty(m.Set.WAFv2ARN)
 		switch {
 		case name.IsPresent():
 			return settings.Opt[webACL]{Value: webACL{Name: emptyIfNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
@@ -99,7 +99,7 @@ func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, 
 	}
 	q := model.AskAddOn{Of: of, ARN: lb.ARN}
 	have, asked := b.Live.Facts.AddOns[q.Key()]
-	known := b.RequireAnswer(q, asked) && have.Fault == nil
+	known := b.RequireFact(q, asked) && have.Fault == nil
 	return members.LiveValue[T]{Known: known, Value: value(have), Matches: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
 }
 
@@ -111,9 +111,9 @@ func (b addOnBuilder) liveWebACL() members.LiveValue[webACL] {
 		}
 		acl, asked := b.Live.Facts.WebACLs[w.Name]
 		if acl.Fault != nil {
-			b.CountUnanswered()
+			b.CountUnknownLiveValue()
 		}
-		return b.RequireAnswer(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
+		return b.RequireFact(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
 	}
 	return liveAddOn(b.Builder, model.WAFv2, func(have observed.AddOn) webACL { return webACL{ARN: have.ID} }, is)
 }

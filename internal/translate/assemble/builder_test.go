@@ -49,7 +49,7 @@ func TestConflictingSettingKeepsValueInAWS(t *testing.T) {
 		if lb.Scheme != model.InternetFacing {
 			t.Errorf("%s: the newcomer makes the load balancer %s", kind, lb.Scheme)
 		}
-		if on := b.Found.About(newcomer.Ref); len(on) != 1 || on[0].Reason != finding.AnnotationConflict {
+		if on := b.Found.ForObject(newcomer.Ref); len(on) != 1 || on[0].Reason != finding.AnnotationConflict {
 			t.Errorf("%s: the newcomer gets %v", kind, on)
 		}
 	}

@@ -45,7 +45,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		})
 		return
 	}
-	ca := cmp.Or(settings.NonEmpty(m.Set.CertificateCA).Value, b.DefaultCA)
+	ca := cmp.Or(settings.UnsetIfEmpty(m.Set.CertificateCA).Value, b.DefaultCA)
 	kind := publicCertificate
 	if ca != "" {
 		kind = privateCertificate

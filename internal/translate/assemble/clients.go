@@ -26,14 +26,14 @@ func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model
 		return nil
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
-		o := settings.NonEmptyList(m.Set.InboundCIDRs)
+		o := settings.UnsetIfEmptyList(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
 			// The CIDRs are treated as invalid: it is better to keep the existing rules than to admit no clients.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
 	}
-	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.PrefixLists) }
+	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.UnsetIfEmptyList(m.Set.PrefixLists) }
 	cidrs := b.mergeClients(p, b.settingName("inbound-cidrs"), ranges, prefixLists, func() members.LiveValue[[]string] { return b.liveCIDRs(p, ipv6) })
 	lists := b.mergeClients(p, b.settingName("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.RetainsObserved && !lists.RetainsObserved {

@@ -60,7 +60,9 @@ func (b *Builder) BuildFrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer 
 		hasValidMember = hasValidMember || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
 	b.Stack.Held.Frontend = hold || live == nil && !hasValidMember
-	if s := mergeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.FrontendSubnets) }, members.SameSet, func() members.LiveValue[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
+	if s := mergeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] {
+		return settings.UnsetIfEmptyList(m.Set.FrontendSubnets)
+	}, members.SameSet, func() members.LiveValue[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		setOrigin(out, "subnets", s.Origin)
 	}
@@ -111,7 +113,7 @@ func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer)
 	const name = "frontend-nlb-security-groups"
 	live := func() members.LiveValue[[]string] { return current }
 	asked := requireAllNamespaces(b.Builder, b.Members, b.settingName(name), func(m *members.Member) settings.Opt[[]string] {
-		return settings.NonEmptyList(m.Set.FrontendSecurityGroups)
+		return settings.UnsetIfEmptyList(m.Set.FrontendSecurityGroups)
 	}, live, affectsFrontend)
 	return members.MergeSetting(&b.Translation, b.Members, b.settingName(name), func(m *members.Member) settings.Opt[[]string] {
 		o := asked(m)
@@ -134,7 +136,9 @@ func (b frontendBuilder) holdFrontend(o finding.Origin, message, fix string) {
 }
 
 func (b frontendBuilder) setFrontendAddresses(out *model.LoadBalancer) {
-	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.FrontendAddresses) }, members.SameSet, func() members.LiveValue[[]string] {
+	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] {
+		return settings.UnsetIfEmptyList(m.Set.FrontendAddresses)
+	}, members.SameSet, func() members.LiveValue[[]string] {
 		if live := b.LiveFrontendNLB(); live != nil {
 			return members.LiveValueOf(live.Addresses, true, members.SameSet)
 		}
@@ -222,22 +226,22 @@ func (b frontendBuilder) chooseFrontendPort(number int32, mappings []frontendPor
 
 func (b frontendBuilder) addFrontendListener(out *model.LoadBalancer, p *frontendPort) {
 	at := &members.Port{Number: p.number, Members: p.members}
-	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
+	text := func(key string, get func(settings.FrontendHealthCheck) settings.Opt[string], live func(model.HealthCheck) string) string {
 		return mergeFrontendHealth(b.Builder, at, key, get, live).Value
 	}
-	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
+	num := func(key string, get func(settings.FrontendHealthCheck) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
 		return mergeFrontendHealth(b.Builder, at, key, get, live).ValueOr(def)
 	}
 	const key = "frontend-nlb-healthcheck-"
 	check := model.HealthCheck{
-		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }, func(c model.HealthCheck) string { return c.Port }), HealthCheckOnTrafficPort),
-		Protocol:           cmp.Or(text(key+"protocol", func(h settings.FrontendHealth) settings.Opt[string] { return h.Protocol }, func(c model.HealthCheck) string { return c.Protocol }), "HTTP"),
-		Path:               cmp.Or(text(key+"path", func(h settings.FrontendHealth) settings.Opt[string] { return h.Path }, func(c model.HealthCheck) string { return c.Path }), "/"),
-		HTTPCodes:          cmp.Or(text(key+"success-codes", func(h settings.FrontendHealth) settings.Opt[string] { return h.Codes }, func(c model.HealthCheck) string { return c.HTTPCodes }), "200"),
-		IntervalSeconds:    num(key+"interval-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Interval }, func(c model.HealthCheck) int32 { return c.IntervalSeconds }, 15),
-		TimeoutSeconds:     num(key+"timeout-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Timeout }, func(c model.HealthCheck) int32 { return c.TimeoutSeconds }, 5),
-		HealthyThreshold:   num(key+"healthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Healthy }, func(c model.HealthCheck) int32 { return c.HealthyThreshold }, 2),
-		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Unhealthy }, func(c model.HealthCheck) int32 { return c.UnhealthyThreshold }, 2),
+		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealthCheck) settings.Opt[string] { return h.Port }, func(c model.HealthCheck) string { return c.Port }), HealthCheckOnTrafficPort),
+		Protocol:           cmp.Or(text(key+"protocol", func(h settings.FrontendHealthCheck) settings.Opt[string] { return h.Protocol }, func(c model.HealthCheck) string { return c.Protocol }), "HTTP"),
+		Path:               cmp.Or(text(key+"path", func(h settings.FrontendHealthCheck) settings.Opt[string] { return h.Path }, func(c model.HealthCheck) string { return c.Path }), "/"),
+		HTTPCodes:          cmp.Or(text(key+"success-codes", func(h settings.FrontendHealthCheck) settings.Opt[string] { return h.Codes }, func(c model.HealthCheck) string { return c.HTTPCodes }), "200"),
+		IntervalSeconds:    num(key+"interval-seconds", func(h settings.FrontendHealthCheck) settings.Opt[int32] { return h.Interval }, func(c model.HealthCheck) int32 { return c.IntervalSeconds }, 15),
+		TimeoutSeconds:     num(key+"timeout-seconds", func(h settings.FrontendHealthCheck) settings.Opt[int32] { return h.Timeout }, func(c model.HealthCheck) int32 { return c.TimeoutSeconds }, 5),
+		HealthyThreshold:   num(key+"healthy-threshold-count", func(h settings.FrontendHealthCheck) settings.Opt[int32] { return h.Healthy }, func(c model.HealthCheck) int32 { return c.HealthyThreshold }, 2),
+		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealthCheck) settings.Opt[int32] { return h.Unhealthy }, func(c model.HealthCheck) int32 { return c.UnhealthyThreshold }, 2),
 	}
 	id := naming.FrontendTargetGroupID(p.number)
 	l := model.Listener{Port: p.number, BaseProtocol: model.TCP, Tags: out.Tags, Default: []model.Action{

@@ -103,7 +103,7 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 }
 
 // mergeFrontendHealth merges a setting of the health check for one port of the frontend NLB.
-func mergeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealth) settings.Opt[T], live func(model.HealthCheck) T) members.MergedSetting[T] {
+func mergeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealthCheck) settings.Opt[T], live func(model.HealthCheck) T) members.MergedSetting[T] {
 	current := func() members.LiveValue[T] {
 		g := frontendBuilder{b}.liveFrontendTargetGroup(at.Number)
 		if g == nil {

@@ -18,14 +18,14 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	key := p.ListenPort().Key()
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.ListenerAttributes[key] }
-	out := members.MergeKeys(&b.Translation, p.Members, b.settingName("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
+	out := members.MergeMapSetting(&b.Translation, p.Members, b.settingName("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
 	classSettingReporter{b}.reportIgnoredSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
 	return out, members.OriginsOfKeys(p.Members, get, of)
 }
 
 // TLS returns the settings of the TLS listener on a port, merged from the members of the port.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
-	policy := members.MergePortSetting(&b.Translation, p, b.settingName("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
+	policy := members.MergePortSetting(&b.Translation, p, b.settingName("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.UnsetIfEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
 		if live := b.LiveLoadBalancer().ListenerOnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
 			return members.LiveValueOf(live.Policy, true, members.Equal[string])
 		}
@@ -80,7 +80,7 @@ func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 		m := model.MutualAuth(w)
 		if m.HasTrustStoreName() {
 			arn, asked := b.Live.Facts.TrustStores[m.TrustStore]
-			if !b.RequireAnswer(model.AskTrustStores{Names: []string{m.TrustStore}}, asked) {
+			if !b.RequireFact(model.AskTrustStores{Names: []string{m.TrustStore}}, asked) {
 				return false
 			}
 			m.TrustStore = arn

@@ -21,7 +21,7 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	if b.Owner != nil && live != nil {
 		// If guests share an existing load balancer, its scheme changes only if every member sets another scheme, and
 		// its address type only if its owner sets one.
-		agreeScheme, defaultAddressType = members.MergeSettingWithGuests[model.Scheme], live.AddressType
+		agreeScheme, defaultAddressType = members.MergeSettingOfAllNamespaces[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.settingName("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
 		members.LiveField(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
@@ -39,7 +39,7 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 	}
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
 	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
-	alb.Attributes = members.MergeKeys(&b.Translation, b.Members, b.settingName("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
+	alb.Attributes = members.MergeMapSetting(&b.Translation, b.Members, b.settingName("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
 	alb.AttributesOf = members.OriginsOfKeys(b.Members, attributes, ofClass)
 	units, capacityOf := capacityBuilder{b}.capacity()
 	alb.Capacity = units
@@ -69,7 +69,7 @@ func (b *Builder) BuildLoadBalancer() *model.LoadBalancer {
 // balancer for the other members.
 func (b *Builder) loadBalancerName() members.MergedSetting[string] {
 	return members.MergeSetting(&b.Translation, b.Members, b.settingName("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
-		o := settings.NonEmpty(m.Set.Name)
+		o := settings.UnsetIfEmpty(m.Set.Name)
 		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldForObject(m.Ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
@@ -99,7 +99,7 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 		}, live)
 		return pool, b.Members[0].Set.Class.Origin
 	}
-	won := members.MergeSetting(&b.Translation, b.Members, b.settingName("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
+	won := members.MergeSetting(&b.Translation, b.Members, b.settingName("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.UnsetIfEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
 	return won.Value, won.Origin
 }
 
@@ -130,7 +130,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 		return nil, finding.Origin{}
 	}
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Capacity }
-	units := members.MergeKeys(&b.Translation, b.Members, b.settingName("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
+	units := members.MergeMapSetting(&b.Translation, b.Members, b.settingName("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
 	raw, ok := units[settings.CapacityUnits]
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if !ok || err != nil {
@@ -143,7 +143,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 // known.
 func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
-	if lb == nil || !b.RequireAnswer(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
+	if lb == nil || !b.RequireFact(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
 		return nil
 	}
 	return map[string]string{settings.CapacityUnits: strconv.Itoa(int(*lb.Capacity))}

@@ -184,7 +184,7 @@ func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]
 	}
 	out := make([]*members.Member, len(sharing))
 	for i, m := range sharing {
-		if out[i] = m; b.IsGuest(m) && len(m.Tags) > 0 {
+		if out[i] = m; b.IsFromOtherNamespace(m) && len(m.Tags) > 0 {
 			b.Stack.Contested = true
 			guest := *m
 			guest.Tags = maps.Clone(m.Tags)
@@ -202,7 +202,7 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 	if b.Isolated {
 		of = func(m *members.Member) map[string]string { return m.ClassTags }
 	}
-	tags := members.MergeKeys(&b.Translation, sharing, b.settingName("tags"), func(m *members.Member) settings.Opt[map[string]string] {
+	tags := members.MergeMapSetting(&b.Translation, sharing, b.settingName("tags"), func(m *members.Member) settings.Opt[map[string]string] {
 		from := m.OwnTags.Origin
 		if b.Isolated || from.Object.IsZero() {
 			from = finding.Origin{Object: m.Set.Class.Origin.Object, Field: "spec.tags"}

@@ -34,7 +34,7 @@ func (b networkSettingsBuilder) hasNoSecurityGroups() bool {
 		return false
 	}
 	for _, m := range b.Members {
-		if given := settings.NonEmptyList(m.Set.SecurityGroups); given.Set {
+		if given := settings.UnsetIfEmptyList(m.Set.SecurityGroups); given.Set {
 			message := "the load balancer has no security groups, and AWS accepts the first ones only when a load balancer is created; the setting has no effect"
 			fix := "remove " + b.settingName("security-groups") + ", or "
 			if off.Value || b.NoSecurityGroups {
@@ -92,7 +92,7 @@ func (b networkSettingsBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 		if live != nil {
 			current = b.LiveLoadBalancer()
 		}
-		won := members.MergeSetting(&b.Translation, b.Members, b.settingName(setting), func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
+		won := members.MergeSetting(&b.Translation, b.Members, b.settingName(setting), func(m *members.Member) settings.Opt[[]string] { return settings.UnsetIfEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
 			if current == nil {
 				return members.LiveValue[[]string]{}
 			}

@@ -23,7 +23,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		case m.Undetermined:
 			// The ports of the member are unknown. If the existing load balancer serves the member and has an HTTPS
 			// listener on the port, it already has the redirect.
-			if l := b.LiveLoadBalancer().ListenerOnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
+			if l := b.LiveLoadBalancer().ListenerOnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.IsServed(m) {
 				o = settings.Opt[int32]{}
 			}
 		default:

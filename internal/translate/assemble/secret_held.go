@@ -107,7 +107,7 @@ func (h HeldCertificates) eachStackCertificate(port int32, skip func(arn string)
 		}
 		q := model.AskCertificateOwner{ARN: arn}
 		owner, known := b.Live.Facts.CertificateOwners[arn]
-		if b.RequireAnswer(q, known) {
+		if b.RequireFact(q, known) {
 			if plan.IsCertificateOf(owner, b.Cluster, b.ID) {
 				found(arn, owner)
 			}

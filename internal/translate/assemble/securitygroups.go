@@ -23,10 +23,10 @@ func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
 		live = b.liveSecurityGroups(b.LiveLoadBalancer())
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
-		return settings.FirstPresent(settings.NonEmptyList(m.Set.InboundCIDRs), settings.NonEmptyList(m.Set.PrefixLists))
+		return settings.FirstPresent(settings.UnsetIfEmptyList(m.Set.InboundCIDRs), settings.UnsetIfEmptyList(m.Set.PrefixLists))
 	}
 	given := members.MergeSetting(&b.Translation, b.Members, b.settingName("security-groups"), func(m *members.Member) settings.Opt[[]string] {
-		o := settings.NonEmptyList(m.Set.SecurityGroups)
+		o := settings.UnsetIfEmptyList(m.Set.SecurityGroups)
 		if o.IsPresent() || !live.Known || len(live.Value) > 0 || !ranges(m).Set {
 			return o
 		}
@@ -60,8 +60,8 @@ func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.Secu
 		manage := members.MergeSetting(&b.Translation, b.Members, b.settingName("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool], b.liveBackendSecurityGroup)
 		choice := model.SecurityGroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.ValueOr(b.ManageBackendRules)}
 		if choice.Backend && !backend {
-			// Without rules of nodes and pods, a new load balancer cannot reach its targets. An existing load balancer keeps the
-			// shared backend security group and these rules.
+			// Without rules of nodes and pods, a new load balancer cannot reach its targets. An existing load balancer keeps
+			// the shared backend security group and these rules.
 			b.Stack.Contested = true
 			choice.Backend = live.Value || live.Unavailable
 			now := "no rules are added"
@@ -112,7 +112,7 @@ func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) memb
 	}
 	if all := (model.AskSecurityGroups{}); b.Live.Facts.Fault(all) != nil {
 		// It is not known which security group is the managed security group.
-		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.RequireAnswer(all, false) }, Value: lb.SecurityGroups}
+		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.RequireFact(all, false) }, Value: lb.SecurityGroups}
 	}
 	var own, others []string
 	backend := b.BackendSecurityGroupID()
@@ -131,7 +131,7 @@ func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) memb
 		}
 		q := model.SecurityGroupQuestion(model.SecurityGroupsGiven{Refs: refs})
 		answer, answered := b.Live.Facts.SecurityGroups[q.Key()]
-		if !b.RequireAnswer(q, answered) {
+		if !b.RequireFact(q, answered) {
 			return false
 		}
 		ids := slices.Clone(answer.ByID)

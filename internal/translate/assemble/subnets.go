@@ -41,7 +41,7 @@ func (b subnetBuilder) mergeSubnets() model.SubnetChoice {
 	chosen := members.MergeSetting(&b.Translation, b.Members, b.settingName("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
 		c := m.Set.Class
 		from := c.Origin
-		switch s := settings.NonEmptyList(m.Set.Subnets); {
+		switch s := settings.UnsetIfEmptyList(m.Set.Subnets); {
 		case len(c.SubnetIDs) > 0:
 			from.Field = "spec.subnets.ids"
 			return settings.NewOpt(subnetSetting{ids: c.SubnetIDs}, from)
@@ -85,7 +85,7 @@ func (b subnetBuilder) observedSubnets(lb *observed.LoadBalancer, nlb bool) memb
 		}
 		q := model.SubnetQuestion(w.subnetChoice(finding.Origin{}), lb.Scheme, nlb)
 		answer, answered := b.Live.Facts.Subnets[q.Key()]
-		if !b.RequireAnswer(q, answered) {
+		if !b.RequireFact(q, answered) {
 			return false
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{

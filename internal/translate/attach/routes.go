@@ -113,7 +113,7 @@ func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace str
 // maxListedListeners is the maximum number of listeners that a message lists.
 const maxListedListeners = 5
 
-// suggestListener returns a suggestion of finding.DidYouMean for a sectionName that is not the name of a listener. It
+// suggestListener returns a suggestion of finding.SpellingHint for a sectionName that is not the name of a listener. It
 // returns "" if there is no suggestion.
 func (e *evaluation) suggestListener(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
@@ -126,7 +126,7 @@ func (e *evaluation) suggestListener(name *gatewayv1.SectionName, listeners []in
 	if slices.Contains(known, string(*name)) {
 		return "" // the name is correct, so the port of the parentRef is wrong
 	}
-	return finding.DidYouMean(string(*name), known)
+	return finding.SpellingHint(string(*name), known)
 }
 
 // listenerNamesText returns the end of a message that lists the names and ports of listeners, or "" if there are none.

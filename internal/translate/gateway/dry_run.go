@@ -36,6 +36,6 @@ func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	ref := cluster.RefOf(gw)
 	return []cluster.Patch{cluster.Annotation{
 		Ref: ref, Key: cluster.GatewayPlanAnnotation, Value: want,
-		TooLarge: shared.PlanTooLarge(ref, cluster.GatewayPlanAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),
+		TooLarge: shared.PlanTooLargeEvent(ref, cluster.GatewayPlanAnnotation, len(want), "read it with fulcrum plan -o json, or use fewer routes"),
 	}}
 }

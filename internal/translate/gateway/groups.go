@@ -53,11 +53,11 @@ func (t targetGroupBuilder) requestTargetGroup(a target) (handle string, ok bool
 
 // targetConfiguration returns the configuration of target groups for a Service that is a backend of a route. It adds a
 // finding for each TargetGroupConfiguration that has no effect because the Service has an older one.
-func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.Targets {
+func (t targetGroupBuilder) targetConfiguration(a target) gatewayconfig.TargetGroupProperties {
 	key := backendKey{a.route, cluster.RefOf(a.svc)}
 	out, known := t.targetConfigs[key]
 	if !known {
-		out = t.config.TargetsForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
+		out = t.config.TargetGroupPropertiesForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
 		t.targetConfigs[key] = out
 		for _, other := range out.Ignored {
 			t.Found.Add(finding.Finding{
@@ -114,7 +114,7 @@ func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 }
 
 // setNameAndTags sets the tags of a target group, and its name if the configuration has one.
-func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targets, at finding.Origin) {
+func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.TargetGroupProperties, at finding.Origin) {
 	if of.TargetGroupName != nil && *of.TargetGroupName != "" {
 		g.Name, g.Named = *of.TargetGroupName, true
 	}
@@ -123,7 +123,7 @@ func (t *translation) setNameAndTags(g *model.TargetGroup, of gatewayconfig.Targ
 
 // targetGroupRequest converts the configuration of a target group to the input of assemble.NewTargetGroup. It returns
 // findings about values that are not valid.
-func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
+func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.TargetGroupProperties, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
 	if n := max(len(of.TargetGroupAttributes), selectorSize(of.NodeSelector), len(valueOr(of.Tags, nil))); n > settings.MaxRepeatedEntries {
 		found.Add(finding.Finding{
@@ -135,9 +135,9 @@ func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Target
 	}
 	set := settings.TargetGroup{
 		Type:       optionalSetting(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
-		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.Attributes(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
+		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.AttributeMap(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
 	}
-	t.Found.Add(settings.TargetGroupAttributeKeys.Advice(set.Attributes.Value, a.route, at.Field, finding.ParametersInvalid)...)
+	t.Found.Add(settings.TargetGroupAttributeKeys.FindProbableMistakes(set.Attributes.Value, a.route, at.Field, finding.ParametersInvalid)...)
 	out := assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: intstr.FromInt32(a.port.Port), DefaultType: t.opt.DefaultTargetType,
 		LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
@@ -196,7 +196,7 @@ func selectorSize(s *metav1.LabelSelector) int {
 
 // protocolVersion returns the HTTP version between an application load balancer and the targets. It is HTTP1 unless the
 // listener is HTTPS.
-func (t targetGroupBuilder) protocolVersion(a target, of gatewayconfig.Targets) string {
+func (t targetGroupBuilder) protocolVersion(a target, of gatewayconfig.TargetGroupProperties) string {
 	switch {
 	case !a.isHTTPS:
 		return "HTTP1"

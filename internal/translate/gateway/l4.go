@@ -143,7 +143,7 @@ func (t networkListenerBuilder) networkForward(p *port, route attach.Route) (out
 		}
 	}
 	if len(out.Groups) > 0 && !serving {
-		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d has no listener", p.Number)))
+		t.Found.Add(finding.NewAllWeightsZeroFinding(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d has no listener", p.Number)))
 	}
 	hold := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{

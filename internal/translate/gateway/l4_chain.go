@@ -84,7 +84,7 @@ func albARN(gw *gwv1.Gateway) string {
 // buildALBTargetGroup builds the target group whose target is a port of the application load balancer of another Gateway. It
 // returns nil and adds a finding if the configuration of the target group is not valid.
 func (t networkListenerBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
-	of := gatewayconfig.TargetsForGateway(t.view, at.Object, backend.Namespace, backend.Name)
+	of := gatewayconfig.TargetGroupPropertiesForGateway(t.view, at.Object, backend.Namespace, backend.Name)
 	if of.Configuration != nil {
 		at.Field = configurationField(of.Configuration)
 	}

@@ -214,7 +214,7 @@ func (b *ruleBuilder) forwardToBackends() (*model.Forward, model.Held) {
 		if len(out.Groups) > 0 {
 			at := b.at
 			at.Field += ".backendRefs"
-			b.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 500"))
+			b.Found.Add(finding.NewAllWeightsZeroFinding(at, "requests are answered with 500"))
 		}
 		return nil, 0
 	case len(out.Groups) > maxTargetGroups:

@@ -98,7 +98,7 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 		class = &gwv1.GatewayClass{}
 	}
 	config, _ := gatewayconfig.Resolve(v, l.gw, class)
-	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[plan.DeletionProtectionAttribute]
+	value, ok := gatewayconfig.AttributeMap(config.LoadBalancer.LoadBalancerAttributes)[plan.DeletionProtectionAttribute]
 	on, err := strconv.ParseBool(value)
 	switch {
 	case !ok || err != nil:

@@ -92,9 +92,9 @@ func (t *translation) buildListener(p *port) model.Listener {
 		}
 	}
 	if p.entry != nil && (p.BaseProtocol == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
-		l.Attributes = gatewayconfig.Attributes(p.entry.ListenerAttributes)
+		l.Attributes = gatewayconfig.AttributeMap(p.entry.ListenerAttributes)
 		l.AttributesOf = []finding.Origin{p.at}
-		t.Found.Add(settings.ListenerAttributeKeys.Advice(l.Attributes, p.at.Object, p.at.Field, finding.ParametersInvalid)...)
+		t.Found.Add(settings.ListenerAttributeKeys.FindProbableMistakes(l.Attributes, p.at.Object, p.at.Field, finding.ParametersInvalid)...)
 	}
 	return l
 }

@@ -32,7 +32,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}
 	r.Config, _ = gatewayconfig.Resolve(v, l.gw, l.class)
 	s := status.New(r)
-	out := append(s.RouteAndSetEdits(), planPatches(l.gw, o)...)
+	out := append(s.RouteAndListenerSetPatches(), planPatches(l.gw, o)...)
 	if o.Stack.DryRun {
 		if !s.IsBlocked() && !s.IsRefused() {
 			return append(out, status.Events(o, l.gw, source, false)...)
@@ -63,7 +63,7 @@ func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGatewa
 	if len(gone) == 0 {
 		return nil
 	}
-	return status.RemovalPatches(v, cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}, gone, !f.isServed(v, l.gw))
+	return status.RouteStatusRemovalPatches(v, cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name}, gone, !f.isServed(v, l.gw))
 }
 
 // isServed reports whether a Gateway is not being deleted and has a class of this controller, for any kind of load balancer.

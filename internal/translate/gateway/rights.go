@@ -21,11 +21,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// WithdrawnParts returns the existing rules, target groups and certificates that are no longer permitted: listeners do not
-// admit the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. Routes and
+// WithdrawnResources returns the existing rules, target groups and certificates that are no longer permitted: listeners do
+// not admit the namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. Routes and
 // configurations that are not valid do not change the result. If the API server does not serve a kind of object, nothing is
 // withdrawn because of missing objects of that kind.
-func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
+func (f *Frontend) WithdrawnResources(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	if !f.routesInstalled(v) {
 		return model.Withdrawn{}, nil
 	}

@@ -104,7 +104,7 @@ func TestAMissingKindWithdrawsNothing(t *testing.T) {
 					t.Errorf("the rule is not held: %+v", rules)
 				}
 			}
-			out, _ := f.WithdrawnParts(v, stack, liveStackWithHost("a.example.com", id))
+			out, _ := f.WithdrawnResources(v, stack, liveStackWithHost("a.example.com", id))
 			if got := slices.Sorted(maps.Keys(out.TargetGroups)); !slices.Equal(got, c.groups) || len(out.Rules) > 0 {
 				t.Errorf("withdrawn: %+v", out)
 			}
@@ -159,7 +159,7 @@ spec:
 				bindings = []observed.Binding{{Namespace: c.bound, Name: "b", ARN: "tg", Service: model.Binding{Service: c.backend.Name}}}
 			}
 			f := New(model.ALBGateway, Options{ListenerSets: true})
-			out, _ := f.WithdrawnParts(cluster.NewView(m), model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}, liveStackWithHost("a.example.com", id, bindings...))
+			out, _ := f.WithdrawnResources(cluster.NewView(m), model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}, liveStackWithHost("a.example.com", id, bindings...))
 			if _, got := out.TargetGroups["tg"]; got != c.withdrawn {
 				t.Errorf("withdrawn: %v, want %v: %+v", got, c.withdrawn, out)
 			}

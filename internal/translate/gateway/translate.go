@@ -73,7 +73,7 @@ type translation struct {
 	targetGroups      assemble.TargetGroups
 	namedTargetGroups assemble.NamedTargetGroups
 	// targetConfigs has the merged configuration of target groups for each backend, so that it is read once.
-	targetConfigs map[backendKey]gatewayconfig.Targets
+	targetConfigs map[backendKey]gatewayconfig.TargetGroupProperties
 	// httpsRoutes has the indexes, in attached.Routes, of routes that are attached to HTTPS listeners.
 	httpsRoutes map[int]bool
 	// parsedRoutes has the parsed rules of routes, by index in attached.Routes.
@@ -81,8 +81,8 @@ type translation struct {
 	// unservedPorts has, by index of a route in attached.Routes, the ports of a network load balancer that do not serve the
 	// route because they serve another one.
 	unservedPorts map[int][]*port
-	// fixedProtocol has, by index of a route, the protocol of its target groups if its listeners require one. firstPort has the
-	// lowest port of a network load balancer that serves the route.
+	// fixedProtocol has, by index of a route, the protocol of its target groups if its listeners require one. firstPort has
+	// the lowest port of a network load balancer that serves the route.
 	fixedProtocol map[int]string
 	firstPort     map[int]*port
 	// refusedSecrets has the references to TLS Secrets that must not be used, although other references to the same Secret
@@ -116,7 +116,7 @@ func (t *translation) setPreserveHost() {
 // loadConfiguration reads the configuration of the Gateway into t, with the Gateway as the only member of the stack, and
 // reports invalid values.
 func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
-	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
+	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.TargetGroupProperties{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
 	t.heldCertificates, t.namedTargetGroups = map[*attach.Listener][]string{}, assemble.NamedTargetGroups{}
 	t.strictConformance = class.Spec.ControllerName == gatewayconfig.FulcrumController
 	config, faults := gatewayconfig.Resolve(t.view, t.gw, class)
@@ -140,7 +140,7 @@ func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
 		known = settings.NLBAttributeKeys
 	}
 	attributes := t.set.Shared.LoadBalancer.Attributes
-	t.Found.Add(known.Advice(attributes.Value, t.ref, attributes.Origin.Field, finding.ParametersInvalid)...)
+	t.Found.Add(known.FindProbableMistakes(attributes.Value, t.ref, attributes.Origin.Field, finding.ParametersInvalid)...)
 	t.reportIgnoredFields()
 }
 

@@ -62,16 +62,16 @@ func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStat
 func targetGroupConfigPatches(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluster.Patch {
 	var by configurationUsers
 	if ref := o.Spec.TargetReference; ref == nil {
-		by = usersOfDefault(v, o)
+		by = usersOfDefaultConfiguration(v, o)
 	} else {
-		by.gateway = isUsedAsBackend(v, kindOf(ref.Kind), o.Namespace, ref.Name)
+		by.gateway = isUsedAsBackend(v, kindOrService(ref.Kind), o.Namespace, ref.Name)
 	}
 	return append(finalizerPatches(o, TargetGroupFinalizer, by.hasAny()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// usersOfDefault returns which kinds of objects use the LoadBalancerConfigurations that name a TargetGroupConfiguration as
-// default.
-func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) configurationUsers {
+// usersOfDefaultConfiguration returns which kinds of objects use the LoadBalancerConfigurations that name a
+// TargetGroupConfiguration as default.
+func usersOfDefaultConfiguration(v *cluster.View, o *gwconfig.TargetGroupConfiguration) configurationUsers {
 	var out configurationUsers
 	for _, lb := range cluster.List[*gwconfig.LoadBalancerConfiguration](v, cluster.Query{
 		Kind: cluster.KindLoadBalancerConfiguration, Namespace: o.Namespace, Index: cluster.ConfigurationByDefaultTargetGroup, Value: o.Name}) {
@@ -84,7 +84,7 @@ func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) confi
 	return out
 }
 
-func kindOf(kind *string) cluster.Kind {
+func kindOrService(kind *string) cluster.Kind {
 	if kind == nil {
 		return cluster.KindService
 	}
@@ -140,7 +140,7 @@ func listenerRuleConfigPatches(v *cluster.View, o *gwconfig.ListenerRuleConfigur
 		return out
 	}
 	message := "Accepted" // tools compare this message
-	fault := secretFault(v, o, opt)
+	fault := oidcSecretProblem(v, o, opt)
 	if fault != "" {
 		message = fault
 	}
@@ -154,9 +154,9 @@ func listenerRuleConfigPatches(v *cluster.View, o *gwconfig.ListenerRuleConfigur
 	}})
 }
 
-// secretFault returns the reason why the Secret for OpenID Connect in a ListenerRuleConfiguration cannot be used, and what
-// to do; "" if the Secret can be used.
-func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
+// oidcSecretProblem returns the reason why the Secret for OpenID Connect in a ListenerRuleConfiguration cannot be used, and
+// what to do; "" if the Secret can be used.
+func oidcSecretProblem(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
 	for _, a := range o.Spec.Actions {
 		if a.AuthenticateOIDCConfig == nil {
 			continue

@@ -70,15 +70,15 @@ func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []clu
 	return nil
 }
 
-// servedTypes reports whether application and network load balancers are served for Gateways.
-func (o Options) servedTypes(v *cluster.View) (alb, nlb bool) {
+// servedLoadBalancerTypes reports whether application and network load balancers are served for Gateways.
+func (o Options) servedLoadBalancerTypes(v *cluster.View) (alb, nlb bool) {
 	return o.ALB && v.Installed(cluster.KindHTTPRoute), o.NLB && v.Installed(cluster.KindTCPRoute)
 }
 
 // classPatches returns the patches for a GatewayClass; none if the class belongs to another controller, or if its kind of
 // load balancer is not served.
 func classPatches(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
-	alb, nlb := opt.servedTypes(v)
+	alb, nlb := opt.servedLoadBalancerTypes(v)
 	switch o.Spec.ControllerName {
 	case gatewayconfig.ALBController:
 		nlb = false
@@ -101,7 +101,7 @@ func classPatches(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.T
 	want := []metav1.Condition{acceptedCondition(problem), supportedVersionCondition(opt.Versions)}
 	features := supportedFeatures(alb, nlb, opt.ListenerSets && v.Installed(cluster.KindListenerSet))
 	edit := func(obj cluster.Object, at metav1.Time) any {
-		return classStatus(obj, want, features, at)
+		return changedClassStatus(obj, want, features, at)
 	}
 	if edit(o, metav1.Time{Time: now}) != nil {
 		out = append(out, cluster.StatusEdit{Ref: ref, Edit: edit})
@@ -122,10 +122,10 @@ func processedVersions(l gatewayconfig.ConfigurationLevel) string {
 	switch {
 	case l.LoadBalancer == nil:
 		return ""
-	case l.Targets == nil:
+	case l.TargetGroup == nil:
 		return l.LoadBalancer.ResourceVersion
 	}
-	return l.LoadBalancer.ResourceVersion + "-" + l.Targets.ResourceVersion
+	return l.LoadBalancer.ResourceVersion + "-" + l.TargetGroup.ResourceVersion
 }
 
 func acceptedCondition(problem *gatewayconfig.Problem) metav1.Condition {
@@ -140,9 +140,9 @@ func acceptedCondition(problem *gatewayconfig.Problem) metav1.Condition {
 	return out
 }
 
-// classStatus returns the fields of the status of a GatewayClass that must change; nil if there are none. Conditions of
-// types that are not in want are not changed.
-func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
+// changedClassStatus returns the fields of the status of a GatewayClass that must change; nil if there are none. Conditions
+// of types that are not in want are not changed.
+func changedClassStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
 	if !ok {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items returns the objects to reconcile after a change of obj. If obj is of one of the Kinds, Items returns obj itself. If
-// obj is a route, Items returns the ListenerSets about which this controller has written entries in the status of the route,
-// even ListenerSets that do not exist any more.
-func Items(obj cluster.Object) []cluster.Ref {
+// ObjectsToReconcile returns the objects to reconcile after a change of obj. If obj is of one of the Kinds, Items returns
+// obj itself. If obj is a route, Items returns the ListenerSets about which this controller has written entries in the
+// status of the route, even ListenerSets that do not exist any more.
+func ObjectsToReconcile(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {
 		return []cluster.Ref{ref}
@@ -42,7 +42,7 @@ func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster
 		return nil
 	}
 	set, exists := cluster.Get[*gwv1.ListenerSet](v, ref.Kind, ref.Namespace, ref.Name)
-	if exists && isOfOwnGateway(v, set) {
+	if exists && belongsToOwnGateway(v, set) {
 		return nil
 	}
 	var out []cluster.Patch
@@ -68,9 +68,9 @@ func listenerSetPatches(v *cluster.View, ref cluster.Ref, opt Options) []cluster
 	return out
 }
 
-// isOfOwnGateway reports whether the parent of a ListenerSet is a Gateway with a class of this controller, or with a
+// belongsToOwnGateway reports whether the parent of a ListenerSet is a Gateway with a class of this controller, or with a
 // finalizer of this controller.
-func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
+func belongsToOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	p := cluster.ListenerSetParentRef(set)
 	if attach.IsForeignAPIGroup(set.Spec.ParentRef.Group) || p.Kind != cluster.KindGateway {
 		return false

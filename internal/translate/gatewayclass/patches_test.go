@@ -290,7 +290,7 @@ func TestRouteChangesEnqueueListenerSets(t *testing.T) {
 		if err != nil || obj == nil {
 			t.Fatal(ref, err)
 		}
-		if got := fmt.Sprint(gatewayclass.Items(obj)); got != want {
+		if got := fmt.Sprint(gatewayclass.ObjectsToReconcile(obj)); got != want {
 			t.Errorf("%s concerns %s, want %s", ref, got, want)
 		}
 	}

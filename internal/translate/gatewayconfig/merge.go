@@ -60,16 +60,16 @@ func mergeMaps(high, low *map[string]string) map[string]string {
 
 func mergeAttributes(high, low []gwconfig.Attribute) []gwconfig.Attribute {
 	var out []gwconfig.Attribute
-	all := Attributes(slices.Concat(low, high))
+	all := AttributeMap(slices.Concat(low, high))
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, gwconfig.Attribute{Key: k, Value: all[k]})
 	}
 	return out
 }
 
-// Attributes returns a list of attributes as a map; nil if the list is empty. If a key occurs several times, the last value
+// AttributeMap returns a list of attributes as a map; nil if the list is empty. If a key occurs several times, the last value
 // is used.
-func Attributes(list []gwconfig.Attribute) map[string]string {
+func AttributeMap(list []gwconfig.Attribute) map[string]string {
 	if len(list) == 0 {
 		return nil
 	}

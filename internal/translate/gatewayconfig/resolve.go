@@ -14,8 +14,8 @@ import (
 type ConfigurationLevel struct {
 	// LoadBalancer is the LoadBalancerConfiguration; nil if there is no reference.
 	LoadBalancer *gwconfig.LoadBalancerConfiguration
-	// Targets has the default configuration of target groups; nil if LoadBalancer refers to none.
-	Targets *gwconfig.TargetGroupConfiguration
+	// TargetGroup has the default configuration of target groups; nil if LoadBalancer refers to none.
+	TargetGroup *gwconfig.TargetGroupConfiguration
 }
 
 func (l ConfigurationLevel) spec() *gwconfig.LoadBalancerConfigurationSpec {
@@ -41,39 +41,40 @@ func ClassConfiguration(v *cluster.View, class *gwv1.GatewayClass) (Configuratio
 	case ref == nil:
 		return ConfigurationLevel{}, nil
 	case !isConfiguration(ref.Group, ref.Kind):
-		return ConfigurationLevel{}, problemOfKind(field, ref.Group, ref.Kind)
+		return ConfigurationLevel{}, unsupportedKindProblem(field, ref.Group, ref.Kind)
 	case ref.Namespace == nil || *ref.Namespace == "":
 		return ConfigurationLevel{}, &Problem{Field: field,
 			Message: fmt.Sprintf("parametersRef %q has no namespace", finding.TruncateValue(ref.Name)), Fix: "set spec.parametersRef.namespace"}
 	}
-	return readLevel(v, field, string(*ref.Namespace), ref.Name)
+	return readConfiguration(v, field, string(*ref.Namespace), ref.Name)
 }
 
-// gatewayLevel returns the configurations to which a Gateway itself refers. The problem is nil if they can be used.
-func gatewayLevel(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
+// gatewayConfigurationLevel returns the configurations to which a Gateway itself refers. The problem is nil if they can be
+// used.
+func gatewayConfigurationLevel(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
 	const field = "spec.infrastructure.parametersRef"
 	if gw.Spec.Infrastructure == nil || gw.Spec.Infrastructure.ParametersRef == nil {
 		return ConfigurationLevel{}, nil
 	}
 	ref := gw.Spec.Infrastructure.ParametersRef
 	if !isConfiguration(ref.Group, ref.Kind) {
-		return ConfigurationLevel{}, problemOfKind(field, ref.Group, ref.Kind)
+		return ConfigurationLevel{}, unsupportedKindProblem(field, ref.Group, ref.Kind)
 	}
-	return readLevel(v, field, gw.Namespace, ref.Name)
+	return readConfiguration(v, field, gw.Namespace, ref.Name)
 }
 
 func isConfiguration(group gwv1.Group, kind gwv1.Kind) bool {
 	return string(group) == gwconfig.GroupVersion.Group && string(kind) == cluster.KindLoadBalancerConfiguration
 }
 
-func problemOfKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
+func unsupportedKindProblem(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
 	return &Problem{Field: field,
 		Message: fmt.Sprintf("kind %q of group %q is not a configuration of load balancers", finding.TruncateValue(string(kind)), finding.TruncateValue(string(group))),
 		Fix:     "name a LoadBalancerConfiguration of group " + gwconfig.GroupVersion.Group}
 }
 
-// readLevel reads a LoadBalancerConfiguration and the TargetGroupConfiguration to which it refers.
-func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLevel, *Problem) {
+// readConfiguration reads a LoadBalancerConfiguration and the TargetGroupConfiguration to which it refers.
+func readConfiguration(v *cluster.View, field, namespace, name string) (ConfigurationLevel, *Problem) {
 	lb, ok := cluster.Get[*gwconfig.LoadBalancerConfiguration](v, cluster.KindLoadBalancerConfiguration, namespace, name)
 	if !ok {
 		return ConfigurationLevel{}, &Problem{Field: field,
@@ -95,7 +96,7 @@ func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLev
 			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it cannot be a default", lb.Namespace+"/"+finding.TruncateValue(name)),
 			Fix:     "remove spec.targetReference, or name another TargetGroupConfiguration"}
 	}
-	out.Targets = targets
+	out.TargetGroup = targets
 	return out, nil
 }
 
@@ -124,17 +125,17 @@ func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Confi
 	var p *Problem
 	out.Class, p = ClassConfiguration(v, class)
 	report(finding.GatewayClassInvalid, p, "GatewayClass "+class.Name+" ")
-	out.Gateway, p = gatewayLevel(v, gw)
+	out.Gateway, p = gatewayConfigurationLevel(v, gw)
 	report(finding.ParametersInvalid, p, "")
 	out.LoadBalancer = Merge(out.Class.spec(), out.Gateway.spec())
-	out.Targets = out.mergeTargets()
+	out.Targets = out.mergeTargetGroupDefaults()
 	return out, found
 }
 
-// mergeTargets merges the default configurations of target groups. Entries in routeConfigurations are taken only from the
-// configuration that has precedence.
-func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
-	high, low := c.Class.Targets, c.Gateway.Targets
+// mergeTargetGroupDefaults merges the default configurations of target groups. Entries in routeConfigurations are taken only
+// from the configuration that has precedence.
+func (c Configuration) mergeTargetGroupDefaults() gwconfig.TargetGroupConfigurationSpec {
+	high, low := c.Class.TargetGroup, c.Gateway.TargetGroup
 	if prefersGateway(c.Class.spec()) {
 		high, low = low, high
 	}

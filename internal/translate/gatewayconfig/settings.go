@@ -44,12 +44,12 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	out.SecurityGroups = uncheckedSetting(r, "securityGroups", func(s *spec) *[]string { return s.SecurityGroups })
 	out.ManageBackendRules = uncheckedSetting(r, "manageBackendSecurityGroupRules", func(s *spec) *bool { return s.ManageBackendSecurityGroupRules })
 	out.PrefixLists = uncheckedSetting(r, "securityGroupPrefixes", func(s *spec) *[]string { return s.SecurityGroupPrefixes })
-	r.readClients()
+	r.readClientRanges()
 	if s.EnableICMP != nil && *s.EnableICMP {
 		out.PathMTUDiscovery = settings.NewOpt("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
 	}
 	if len(s.LoadBalancerAttributes) > 0 {
-		out.Attributes = settings.NewOpt(Attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
+		out.Attributes = settings.NewOpt(AttributeMap(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
 	}
 	if s.Tags != nil && len(*s.Tags) > 0 {
 		out.Tags = settings.NewOpt(*s.Tags, r.origin(gw, "tags", func(s *spec) bool { return s.Tags != nil }))
@@ -84,20 +84,20 @@ func parsedSetting[T, S ~string](r settingsReader, field string, of func(*spec) 
 	}
 	v, err := parse(string(raw.Value))
 	if err != nil {
-		r.fault(raw.Origin, fmt.Errorf("%q: %w", finding.TruncateValue(string(raw.Value)), err))
+		r.addFault(raw.Origin, fmt.Errorf("%q: %w", finding.TruncateValue(string(raw.Value)), err))
 		return settings.Opt[T]{}
 	}
 	return settings.NewOpt(v, raw.Origin)
 }
 
-func (r settingsReader) fault(at finding.Origin, err error) {
+func (r settingsReader) addFault(at finding.Origin, err error) {
 	r.out.Faults = append(r.out.Faults, settings.Fault{Origin: at, Err: err})
 }
 
-// readClients reads the address ranges that the managed security group admits. If sourceRanges is not set, all clients are
-// admitted, even if prefix lists are set. If sourceRanges is an empty list and there are no prefix lists, no client is
+// readClientRanges reads the address ranges that the managed security group admits. If sourceRanges is not set, all clients
+// are admitted, even if prefix lists are set. If sourceRanges is an empty list and there are no prefix lists, no client is
 // admitted.
-func (r settingsReader) readClients() {
+func (r settingsReader) readClientRanges() {
 	s, out := &r.LoadBalancer, r.out
 	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
 	lists := len(out.PrefixLists.Value) > 0
@@ -110,7 +110,7 @@ func (r settingsReader) readClients() {
 	default:
 		ranges, err := settings.ParseCIDRValues(*s.SourceRanges)
 		if err != nil {
-			r.fault(at, err)
+			r.addFault(at, err)
 			return
 		}
 		out.InboundCIDRs = settings.NewOpt(ranges, at)
@@ -142,7 +142,7 @@ func (r settingsReader) readSubnets(kind model.Kind) {
 	}
 	var identifiers []string
 	if isSet(s) {
-		identifiers = r.valuesOfAll(at, *s.LoadBalancerSubnets, "identifier", func(c gwconfig.SubnetConfiguration) string { return c.Identifier })
+		identifiers = r.fieldOfAllEntries(at, *s.LoadBalancerSubnets, "identifier", func(c gwconfig.SubnetConfiguration) string { return c.Identifier })
 		r.readAddresses(at, *s.LoadBalancerSubnets, kind)
 	}
 	switch {
@@ -158,7 +158,7 @@ func (r settingsReader) readSubnets(kind model.Kind) {
 func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
 	out := r.out
 	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) (string, error)) settings.Opt[[]string] {
-		values := r.valuesOfAll(at, entries, field, func(c gwconfig.SubnetConfiguration) string {
+		values := r.fieldOfAllEntries(at, entries, field, func(c gwconfig.SubnetConfiguration) string {
 			if v := of(c); v != nil {
 				return *v
 			}
@@ -168,13 +168,13 @@ func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.Subn
 			return settings.Opt[[]string]{}
 		}
 		if kind == model.ALBGateway {
-			r.fault(at, fmt.Errorf("%s is for network load balancers only", field))
+			r.addFault(at, fmt.Errorf("%s is for network load balancers only", field))
 			return settings.Opt[[]string]{}
 		}
 		for i, v := range values {
 			var err error
 			if values[i], err = check(v); err != nil {
-				r.fault(at, fmt.Errorf("%s %q %w", field, finding.TruncateValue(v), err))
+				r.addFault(at, fmt.Errorf("%s %q %w", field, finding.TruncateValue(v), err))
 				return settings.Opt[[]string]{}
 			}
 		}
@@ -193,8 +193,9 @@ func (r settingsReader) readAddresses(at finding.Origin, entries []gwconfig.Subn
 	}
 }
 
-// valuesOfAll returns the values of a field in all entries, or none. A field that only some of the entries set is a fault.
-func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
+// fieldOfAllEntries returns the values of a field in all entries, or none. A field that only some of the entries set is a
+// fault.
+func (r settingsReader) fieldOfAllEntries(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
 	var out []string
 	for _, e := range entries {
 		if v := of(e); v != "" {
@@ -202,7 +203,7 @@ func (r settingsReader) valuesOfAll(at finding.Origin, entries []gwconfig.Subnet
 		}
 	}
 	if len(out) != 0 && len(out) != len(entries) {
-		r.fault(at, fmt.Errorf("%d of %d entries have %s, but all entries must have it", len(out), len(entries), field))
+		r.addFault(at, fmt.Errorf("%d of %d entries have %s, but all entries must have it", len(out), len(entries), field))
 		return nil
 	}
 	return out

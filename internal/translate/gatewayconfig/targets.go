@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Targets has the properties of the target group for one backend of a route, merged from all configurations that apply.
-type Targets struct {
+// TargetGroup has the properties of the target group for one backend of a route, merged from all configurations that apply.
+type TargetGroupProperties struct {
 	gwconfig.TargetGroupProps
 	// Configuration is the TargetGroupConfiguration whose targetReference names the backend; nil if there is none. Ignored
 	// are other TargetGroupConfigurations for the same backend.
@@ -18,8 +18,8 @@ type Targets struct {
 	Ignored       []*gwconfig.TargetGroupConfiguration
 }
 
-// TargetsForService returns the properties of the target group for a Service that is a backend of a route.
-func (c Configuration) TargetsForService(v *cluster.View, route finding.Ref, namespace, name string) Targets {
+// TargetGroupPropertiesForService returns the properties of the target group for a Service that is a backend of a route.
+func (c Configuration) TargetGroupPropertiesForService(v *cluster.View, route finding.Ref, namespace, name string) TargetGroupProperties {
 	out := backendConfiguration(v, cluster.KindService, namespace, name)
 	defaults := propsForRoute(c.Targets, route.Kind, route.Namespace, route.Name)
 	if out.Configuration == nil {
@@ -30,9 +30,9 @@ func (c Configuration) TargetsForService(v *cluster.View, route finding.Ref, nam
 	return out
 }
 
-// TargetsForGateway returns the properties of the target group for a Gateway that is a backend of a route. The defaults of
-// the Gateway to which the route is attached do not apply.
-func TargetsForGateway(v *cluster.View, route finding.Ref, namespace, name string) Targets {
+// TargetGroupPropertiesForGateway returns the properties of the target group for a Gateway that is a backend of a route. The
+// defaults of the Gateway to which the route is attached do not apply.
+func TargetGroupPropertiesForGateway(v *cluster.View, route finding.Ref, namespace, name string) TargetGroupProperties {
 	out := backendConfiguration(v, cluster.KindGateway, namespace, name)
 	if out.Configuration != nil {
 		out.TargetGroupProps = propsForRoute(out.Configuration.Spec, route.Kind, route.Namespace, route.Name)
@@ -42,15 +42,15 @@ func TargetsForGateway(v *cluster.View, route finding.Ref, namespace, name strin
 
 // backendConfiguration returns the TargetGroupConfigurations of a backend. Configuration is the oldest one, and among those
 // of the same age the first one by name.
-func backendConfiguration(v *cluster.View, kind cluster.Kind, namespace, name string) Targets {
+func backendConfiguration(v *cluster.View, kind cluster.Kind, namespace, name string) TargetGroupProperties {
 	all := cluster.List[*gwconfig.TargetGroupConfiguration](v, cluster.Query{
 		Kind: cluster.KindTargetGroupConfiguration, Index: cluster.TargetConfigurationByReference, Value: cluster.BackendValue(kind, namespace, name),
 	})
 	if len(all) == 0 {
-		return Targets{}
+		return TargetGroupProperties{}
 	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b *gwconfig.TargetGroupConfiguration) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	return Targets{Configuration: all[0], Ignored: all[1:]}
+	return TargetGroupProperties{Configuration: all[0], Ignored: all[1:]}
 }

@@ -82,7 +82,7 @@ func (m *member) similarAction(name string) string {
 	if m.missingActions++; m.missingActions > settings.MaxSuggestions {
 		return ""
 	}
-	return finding.DidYouMean(name, slices.Sorted(maps.Keys(m.set.Actions)))
+	return finding.SpellingHint(name, slices.Sorted(maps.Keys(m.set.Actions)))
 }
 
 // missingBackendAction reports a Service or an action that does not exist. It returns a fixed response with status 503 and
@@ -99,9 +99,9 @@ func (t *translation) missingBackendAction(fault finding.Finding, required bool,
 	return model.FixedResponse{Status: "503", ContentType: "text/plain", Body: body}, nil, true
 }
 
-// countNamedTargetGroup counts ref, the name or ARN of a target group that a member references. It reports whether the
+// checkTargetGroupLimit counts ref, the name or ARN of a target group that a member references. It reports whether the
 // number of target groups is within the maximum, and adds a finding if it is not.
-func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Origin) bool {
+func (t *translation) checkTargetGroupLimit(m *member, ref string, at finding.Origin) bool {
 	if t.namedTargetGroups.Add(m.Ref.Namespace, ref) {
 		return true
 	}
@@ -128,7 +128,7 @@ func (t *translation) buildForward(m *member, a settings.Action, at finding.Orig
 	ok = true
 	for _, target := range a.Targets {
 		ref := model.TargetGroupRef{ARN: target.ARN, Name: target.Name}
-		if target.Service == "" && !t.countNamedTargetGroup(m, cmp.Or(target.Name, target.ARN), at) {
+		if target.Service == "" && !t.checkTargetGroupLimit(m, cmp.Or(target.Name, target.ARN), at) {
 			ok = false
 			continue
 		}
@@ -159,7 +159,7 @@ func (t *translation) buildForward(m *member, a settings.Action, at finding.Orig
 		out.Groups = append(out.Groups, model.WeightedTargetGroup{Group: ref, Weight: target.Weight})
 	}
 	if ok && len(out.Groups) > 1 && out.AreWeightsZero() {
-		t.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 503"))
+		t.Found.Add(finding.NewAllWeightsZeroFinding(at, "requests are answered with 503"))
 	}
 	return out, service, ok
 }

@@ -51,7 +51,7 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
 	}
 	ports := []settings.ListenPort{{Port: 80}}
-	if t.opt.ImportCertificates && len(t.tlsSecrets(m)) > 0 || t.retainImportPort(m) {
+	if t.opt.ImportCertificates && len(t.tlsSecrets(m)) > 0 || t.shouldRetainHTTPSPort(m) {
 		ports = append(ports, settings.ListenPort{Port: defaultHTTPSPort, TLS: true})
 	}
 	return ports
@@ -60,9 +60,10 @@ func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 // defaultHTTPSPort is the HTTPS port of a member with a certificate and without annotation listen-ports.
 const defaultHTTPSPort = 443
 
-// retainImportPort reports whether a member without annotation listen-ports keeps its HTTPS port although TLS Secrets are no
-// longer imported. It keeps the port if the listener has, or may have, certificates that were imported from its TLS Secrets.
-func (t certificateBuilder) retainImportPort(m *member) bool {
+// shouldRetainHTTPSPort reports whether a member without annotation listen-ports keeps its HTTPS port although TLS Secrets
+// are no longer imported. It keeps the port if the listener has, or may have, certificates that were imported from its TLS
+// Secrets.
+func (t certificateBuilder) shouldRetainHTTPSPort(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
 	held := of.HeldImports(defaultHTTPSPort, secrets)
 	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(defaultHTTPSPort, m.Member) {
@@ -80,22 +81,22 @@ const importFlagValue = "ingress"
 // heldCertificates returns the HeldCertificates of the stack. It finds the certificates that are held because a flag is no
 // longer set.
 func (t certificateBuilder) heldCertificates() assemble.HeldCertificates {
-	return assemble.NewHeldCertificates(&t.Builder, importFlagValue, t.namesCertificate)
+	return assemble.NewHeldCertificates(&t.Builder, importFlagValue, t.referencesCertificate)
 }
 
-// namesCertificate reports whether a member names a certificate by ARN.
-func (t certificateBuilder) namesCertificate(arn string) bool {
+// referencesCertificate reports whether a member names a certificate by ARN.
+func (t certificateBuilder) referencesCertificate(arn string) bool {
 	return slices.ContainsFunc(t.Members, func(m *members.Member) bool { return slices.Contains(m.Set.Certificates.Value, arn) })
 }
 
-// namesSecret reports whether spec.tls of an Ingress names a Secret.
-func namesSecret(ing *networkingv1.Ingress) bool {
+// referencesTLSSecret reports whether spec.tls of an Ingress names a Secret.
+func referencesTLSSecret(ing *networkingv1.Ingress) bool {
 	return slices.ContainsFunc(ing.Spec.TLS, func(s networkingv1.IngressTLS) bool { return s.SecretName != "" })
 }
 
-// reportNoTLS reports a member that sets spec.tls but gets no HTTPS listener, because spec.tls alone adds none. A member
-// with annotation listen-ports is not reported.
-func (t certificateBuilder) reportNoTLS(m *member) {
+// reportTLSWithoutListener reports a member that sets spec.tls but gets no HTTPS listener, because spec.tls alone adds none.
+// A member with annotation listen-ports is not reported.
+func (t certificateBuilder) reportTLSWithoutListener(m *member) {
 	if m.Undetermined || m.set.ListenPorts.Set || len(m.ing.Spec.TLS) == 0 || slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		return
 	}
@@ -140,10 +141,10 @@ func (t certificateBuilder) importCertificates(m *member) {
 			return
 		}
 		if !t.opt.ImportCertificates {
-			t.holdImports(m, secrets)
+			t.holdImportedCertificates(m, secrets)
 			return
 		}
-		claims, rank := t.certificateClaims()
+		claims, rank := t.certificateHostClaims()
 		for i := range secrets {
 			secrets[i].Rank = rank[m]
 		}
@@ -151,8 +152,9 @@ func (t certificateBuilder) importCertificates(m *member) {
 	}
 }
 
-// holdImports holds the existing certificates that were imported from the Secrets of a member, on each of its HTTPS ports.
-func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret) {
+// holdImportedCertificates holds the existing certificates that were imported from the Secrets of a member, on each of its
+// HTTPS ports.
+func (t certificateBuilder) holdImportedCertificates(m *member, secrets []assemble.TLSSecret) {
 	for _, p := range m.Ports {
 		if !p.TLS {
 			continue
@@ -164,9 +166,9 @@ func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret)
 	}
 }
 
-// certificateClaims returns the hosts that all members claim, and the rank of each member by age; the oldest member has rank
-// 0. The first call computes them.
-func (t certificateBuilder) certificateClaims() (*assemble.HostClaims, map[*member]int) {
+// certificateHostClaims returns the hosts that all members claim, and the rank of each member by age; the oldest member has
+// rank 0. The first call computes them.
+func (t certificateBuilder) certificateHostClaims() (*assemble.HostClaims, map[*member]int) {
 	if t.claimedHosts != nil {
 		return t.claimedHosts, t.ageRank
 	}

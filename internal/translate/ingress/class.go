@@ -48,7 +48,7 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 		}
 		return f.classifyByClass(v, ing, class)
 	}
-	return f.classifyByDefault(v, ing)
+	return f.classifyByDefaultClass(v, ing)
 }
 
 // missingClassFault returns the fault of an Ingress whose class does not exist. It lists the other classes only to suggest a
@@ -62,13 +62,13 @@ func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) 
 		}
 	}
 	return classificationFault(ing, finding.IngressClassInvalid, classNameField,
-		fmt.Sprintf("IngressClass %s does not exist%s%s", name, finding.DidYouMean(name, ours), classHeldText),
+		fmt.Sprintf("IngressClass %s does not exist%s%s", name, finding.SpellingHint(name, ours), classHeldText),
 		"use an IngressClass with spec.controller "+controllerName+", or create IngressClass "+name+" with it")
 }
 
-// classifyByDefault classifies an Ingress without a class by the default class. If there are several default classes, and
-// one of them belongs to this controller, the Ingress has a fault; otherwise it is not served.
-func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress) classification {
+// classifyByDefaultClass classifies an Ingress without a class by the default class. If there are several default classes,
+// and one of them belongs to this controller, the Ingress has a fault; otherwise it is not served.
+func (f *Frontend) classifyByDefaultClass(v *cluster.View, ing *networkingv1.Ingress) classification {
 	var defaults []*networkingv1.IngressClass
 	ours := false
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {

@@ -60,9 +60,9 @@ type member struct {
 	set   settings.Ingress
 	order int32
 	// withdrawn reports whether existing rules of a previous member are deleted because they are no longer permitted: its
-	// class does not admit its namespace, or belongs to another controller. movedAway reports whether the class belongs to
-	// another controller.
-	withdrawn, movedAway bool
+	// class does not admit its namespace, or belongs to another controller. ingressesOfOtherController reports whether the
+	// class belongs to another controller.
+	withdrawn, hasOtherController bool
 	// missingActions is the number of backends whose annotation does not exist.
 	missingActions int
 }
@@ -76,15 +76,15 @@ type stackIngresses struct {
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
-	// deletionProtected are the leaving members that set deletion protection. deletionGuard is the finding about the first
-	// of them; nil if there is none.
-	deletionProtected []*member
-	deletionGuard     *finding.Finding
+	// deletionProtected are the leaving members that set deletion protection. deletionProtectionFinding is the finding about
+	// the first of them; nil if there is none.
+	deletionProtected         []*member
+	deletionProtectionFinding *finding.Finding
 	// unprotected reports whether a leaving member explicitly disables deletion protection.
 	unprotected bool
-	// movedAway are the members whose class now belongs to another controller. movedAwayProtected are the members among them
-	// that set deletion protection.
-	movedAway, movedAwayProtected []*member
+	// hasOtherController are the members whose class now belongs to another controller. protectedOfOtherController are the
+	// members among them that set deletion protection.
+	ingressesOfOtherController, protectedOfOtherController []*member
 	// notAccepted reports whether the Ingress with the name of the stack has a class with a fault, and no finalizer.
 	notAccepted bool
 }
@@ -100,7 +100,7 @@ func (f *Frontend) loadIngresses(v *cluster.View, id model.StackID) stackIngress
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
 	g.retainProtectedMembers()
-	g.retainProtectedMovedAway(func(m *member) model.Member { return ownership.NewMember(v, m.ing, id) })
+	g.retainProtectedOfOtherController(func(m *member) model.Member { return ownership.NewMember(v, m.ing, id) })
 	slices.SortFunc(g.previous, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
@@ -117,16 +117,16 @@ func (g *stackIngresses) retainProtectedMembers() {
 		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.Ref })
 	}
 	g.previous = append(g.previous, g.deletionProtected...)
-	g.deletionGuard.Blocks = finding.BlocksMember
-	g.found.Add(*g.deletionGuard)
-	g.deletionGuard = nil
+	g.deletionProtectionFinding.Blocks = finding.BlocksMember
+	g.found.Add(*g.deletionProtectionFinding)
+	g.deletionProtectionFinding = nil
 }
 
-// retainProtectedMovedAway handles Ingresses that set deletion protection, and whose class now belongs to another
+// retainProtectedOfOtherController handles Ingresses that set deletion protection, and whose class now belongs to another
 // controller. If the stack has no members, they become previous members, so that the load balancer stays, without the rules
 // of these Ingresses. If the stack has members, these Ingresses leave the stack.
-func (g *stackIngresses) retainProtectedMovedAway(leaving func(*member) model.Member) {
-	for _, m := range g.movedAwayProtected {
+func (g *stackIngresses) retainProtectedOfOtherController(leaving func(*member) model.Member) {
+	for _, m := range g.protectedOfOtherController {
 		if len(g.members) > 0 {
 			g.leaving = append(g.leaving, leaving(m))
 			continue
@@ -180,21 +180,21 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 	p := f.findStack(v, ing)
 	if claimed && p.fault == nil && !p.managed {
-		if p.fault = f.massRemoval(v, ing); p.fault != nil {
+		if p.fault = f.massRemovalFinding(v, ing); p.fault != nil {
 			p.set = settings.ParseIngress(ing.Annotations, cluster.RefOf(ing)).WithoutClassSettings()
 		} else {
-			f.addMovedAway(g, ing, p, leave)
+			f.addIngressOfOtherController(g, ing, p, leave)
 			return
 		}
 	}
 	if ing.DeletionTimestamp != nil {
 		g.leaving = append(g.leaving, leave)
 		if p.fault == nil && p.managed && p.id == id {
-			g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
-			if guard := members.DeletionGuard(cluster.RefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
+			g.unprotected = g.unprotected || members.DisablesDeletionProtection(ing.Annotations, attributesAnnotation)
+			if guard := members.DeletionProtectionFinding(cluster.RefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
 				m := newMember(ing, p)
-				m.DeletionGuarded = true
-				g.deletionProtected, g.deletionGuard = append(g.deletionProtected, m), cmp.Or(g.deletionGuard, guard)
+				m.DeletionProtected = true
+				g.deletionProtected, g.deletionProtectionFinding = append(g.deletionProtected, m), cmp.Or(g.deletionProtectionFinding, guard)
 			}
 		}
 		return
@@ -228,16 +228,17 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 	}
 }
 
-// addMovedAway adds an Ingress whose class now belongs to another controller to movedAway, and to the leaving members. If
-// the Ingress sets deletion protection, it is added to movedAwayProtected instead of the leaving members.
-func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
+// addIngressOfOtherController adds an Ingress whose class now belongs to another controller to ingressesOfOtherController,
+// and to the leaving members. If the Ingress sets deletion protection, it is added to protectedOfOtherController instead of
+// the leaving members.
+func (f *Frontend) addIngressOfOtherController(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
 	p.set = settings.ParseIngress(ing.Annotations, cluster.RefOf(ing)).WithoutClassSettings()
 	m := newMember(ing, p)
-	m.Blocked, m.Undetermined, m.withdrawn, m.movedAway = true, true, true, true
-	g.movedAway = append(g.movedAway, m)
-	g.unprotected = g.unprotected || members.DisablesProtection(ing.Annotations, attributesAnnotation)
-	if members.DeletionGuard(cluster.RefOf(ing), ing.Annotations, attributesAnnotation) != nil {
-		g.movedAwayProtected = append(g.movedAwayProtected, m)
+	m.Blocked, m.Undetermined, m.withdrawn, m.hasOtherController = true, true, true, true
+	g.ingressesOfOtherController = append(g.ingressesOfOtherController, m)
+	g.unprotected = g.unprotected || members.DisablesDeletionProtection(ing.Annotations, attributesAnnotation)
+	if members.DeletionProtectionFinding(cluster.RefOf(ing), ing.Annotations, attributesAnnotation) != nil {
+		g.protectedOfOtherController = append(g.protectedOfOtherController, m)
 		return
 	}
 	g.leaving = append(g.leaving, leave)

@@ -26,7 +26,7 @@ func (t *translation) buildListener(p *members.Port) model.Listener {
 	}
 	if p.TLS {
 		l.TLS = t.TLS(p)
-		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.Members, func(m *members.Member) bool { return namesSecret(t.ingressOf[m].ing) })
+		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.Members, func(m *members.Member) bool { return referencesTLSSecret(t.ingressOf[m].ing) })
 	}
 	if t.redirectsToHTTPS(l) {
 		l.Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: fmt.Sprint(t.Redirect.Value), Status: "HTTP_301"}}

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// massRemoval returns a finding if the class of a served Ingress, and the classes of many other Ingresses, now belong to
-// another controller, because this is probably a mistake; nil otherwise.
-func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
+// massRemovalFinding returns a finding if the class of a served Ingress, and the classes of many other Ingresses, now belong
+// to another controller, because this is probably a mistake; nil otherwise.
+func (f *Frontend) massRemovalFinding(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
 	}
@@ -30,7 +30,7 @@ type ingressesOfSameClass struct {
 
 // EditedByUser implements ownership.ControllerSelector.
 func (c ingressesOfSameClass) EditedByUser(o cluster.Object) bool {
-	return c.frontend.changedControllerByEdit(c.view, o.(*networkingv1.Ingress))
+	return c.frontend.isControllerChangedByUser(c.view, o.(*networkingv1.Ingress))
 }
 
 // SelectsOtherController implements ownership.ControllerSelector.
@@ -55,11 +55,11 @@ func (c ingressesOfSameClass) Objects() []cluster.Object {
 	return out
 }
 
-// changedControllerByEdit reports whether a user moved the Ingress to another controller by editing its class. The
+// isControllerChangedByUser reports whether a user moved the Ingress to another controller by editing its class. The
 // controller of an IngressClass cannot change. So if the class of the Ingress was not edited since the IngressClass was
 // created, the IngressClass was deleted and created again with another controller. If the Ingress names no IngressClass,
 // the result is true only if the edit is later than the finalizer of this controller.
-func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
+func (f *Frontend) isControllerChangedByUser(v *cluster.View, ing *networkingv1.Ingress) bool {
 	edited := cluster.ClassEditedAt(ing)
 	if edited.IsZero() {
 		edited = ing.CreationTimestamp.Time

@@ -29,21 +29,21 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 		if i == 0 {
 			want = text
 		}
-		if annotatedPlan(v, m.Ref) != want {
-			out = append(out, cluster.Annotation{Ref: m.Ref, Key: cluster.IngressPlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.IngressPlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the IngressGroup")})
+		if planFromAnnotation(v, m.Ref) != want {
+			out = append(out, cluster.Annotation{Ref: m.Ref, Key: cluster.IngressPlanAnnotation, Value: want, TooLarge: report.PlanTooLargeEvent(m.Ref, cluster.IngressPlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the IngressGroup")})
 		}
 	}
 	for _, m := range o.Stack.Leaving {
 		// An Ingress that has joined another IngressGroup may already have the plan of that IngressGroup.
-		if old := annotatedPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
+		if old := planFromAnnotation(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
 			out = append(out, cluster.Annotation{Ref: m.Ref, Key: cluster.IngressPlanAnnotation, OldValue: old})
 		}
 	}
 	return out
 }
 
-// annotatedPlan returns the plan in the annotation of an Ingress; "" if there is none.
-func annotatedPlan(v *cluster.View, ref finding.Ref) string {
+// planFromAnnotation returns the plan in the annotation of an Ingress; "" if there is none.
+func planFromAnnotation(v *cluster.View, ref finding.Ref) string {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, ref.Namespace, ref.Name)
 	if !ok {
 		return ""

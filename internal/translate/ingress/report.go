@@ -20,7 +20,7 @@ type ingressStatusReporter struct{}
 
 // Status implements report.StatusReporter. The status shows the load balancer with its ports, and its frontend NLB without
 // ports.
-func (ingressStatusReporter) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
+func (ingressStatusReporter) Status(_ *cluster.View, _ model.Member, n report.StatusLoadBalancer) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {
 		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})

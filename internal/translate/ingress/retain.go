@@ -12,16 +12,16 @@ import (
 // accepted. No other resources of these Ingresses are held.
 type retainedBuilder struct{ *translation }
 
-// retainPrevious holds the existing rules of Ingresses that have the finalizer of the stack but are not accepted.
-func (t retainedBuilder) retainPrevious() {
+// retainPreviousMembers holds the existing rules of Ingresses that have the finalizer of the stack but are not accepted.
+func (t retainedBuilder) retainPreviousMembers() {
 	for _, m := range t.previousIngresses {
 		t.retainMember(m)
 	}
 }
 
-// retainUndetermined holds the existing rules and default actions of members whose ports are not known, or whose position in
-// the order of the members is not known.
-func (t retainedBuilder) retainUndetermined() {
+// retainUndeterminedMembers holds the existing rules and default actions of members whose ports are not known, or whose
+// position in the order of the members is not known.
+func (t retainedBuilder) retainUndeterminedMembers() {
 	for _, m := range t.ingresses {
 		if m.Undetermined {
 			t.Stack.Contested = true
@@ -53,19 +53,19 @@ func (t retainedBuilder) retainMember(m *member) {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
 		return
 	}
-	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.RetainsRights || m.DeletionGuarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
+	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.RetainsRights || m.DeletionProtected || slices.Contains(t.ingresses, m)) && t.IsServed(m.Member)}
 	if !m.Oversized {
 		alone := newTranslation(t.opt, t.view, t.ID, nil)
 		alone.setMembers([]*member{m}, nil)
-		kept.Rules = retainedBuilder{alone}.responseRules(m)
+		kept.Rules = retainedBuilder{alone}.rulesWithoutForward(m)
 	}
-	kept.ForeignHosts = hostAssigner(t).foreignHosts(m.Ref.Namespace)
+	kept.ForeignHosts = hostAssigner(t).hostsOfOtherNamespaces(m.Ref.Namespace)
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
-// responseRules returns the rules of a member, for HTTP and for HTTPS ports, whose actions do not forward to a target group
-// of the stack.
-func (t retainedBuilder) responseRules(m *member) []model.Rule {
+// rulesWithoutForward returns the rules of a member, for HTTP and for HTTPS ports, whose actions do not forward to a target
+// group of the stack.
+func (t retainedBuilder) rulesWithoutForward(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
 	for _, path := range pathsOf(m.ing) {
@@ -94,5 +94,5 @@ func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
 		held[i].Rules = append(held[i].Rules, r)
 		return
 	}
-	t.Stack.Held.Members = append(held, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostAssigner(t).foreignHosts(m.Ref.Namespace)})
+	t.Stack.Held.Members = append(held, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostAssigner(t).hostsOfOtherNamespaces(m.Ref.Namespace)})
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// WithdrawnParts returns the existing rules of Ingresses that are no longer permitted. Either the class of the Ingress
+// WithdrawnResources returns the existing rules of Ingresses that are no longer permitted. Either the class of the Ingress
 // does not admit its namespace, or the class belongs to another controller while the load balancer is protected from
 // deletion. If a class or its parameters cannot be read, nothing is withdrawn.
-func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
+func (f *Frontend) WithdrawnResources(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.loadIngresses(v, id)
 	refused := slices.DeleteFunc(slices.Clone(g.previous), func(m *member) bool { return !m.withdrawn })
 	var unknown []model.Question
-	if len(g.members) == 0 && len(g.movedAway) > 0 && !g.unprotected {
+	if len(g.members) == 0 && len(g.ingressesOfOtherController) > 0 && !g.unprotected {
 		var protected bool
 		protected, unknown = plan.IsProtected(have)
-		for _, m := range g.movedAway {
+		for _, m := range g.ingressesOfOtherController {
 			if protected && !slices.Contains(refused, m) {
 				refused = append(refused, m)
 			}
@@ -52,7 +52,7 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 			Object: ref, Field: classNameField, Reason: finding.NamespaceNotAllowed,
 			Message: "the class does not admit Ingresses of this namespace", Fix: "use another IngressClass, or set the labels of the namespace that the namespaceSelector requires",
 		}
-		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.movedAway }) {
+		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.hasOtherController }) {
 			w.Reason, w.Message, w.Fix = finding.IngressClassInvalid, "the IngressClass belongs to another controller", "restore the IngressClass, or set spec.ingressClassName to a class of this controller"
 		}
 		out.Rules[arn] = w
@@ -80,13 +80,13 @@ func (f *Frontend) WithdrawnParts(v *cluster.View, id model.StackID, have observ
 		for i := range lb.Listeners {
 			l := &lb.Listeners[i]
 			check(l.ARN, l.Default)
-			if !t.mayBeDefaultActionOfAdmitted(l.Default) {
+			if !t.mayBeDefaultActionOfAdmittedIngress(l.Default) {
 				withdraw(l.ARN, refused[0].Ref)
 			}
 			for j := range l.Rules {
 				r := &l.Rules[j]
 				check(r.ARN, r.Actions)
-				if !t.mayBelongToAdmitted(r) {
+				if !t.mayBelongToAdmittedIngress(r) {
 					withdraw(r.ARN, ingressToReport(refused, r))
 				}
 			}
@@ -104,15 +104,15 @@ type untaggedRules struct {
 	admitted        []*member
 }
 
-// mayBelongToAdmitted reports whether an existing rule may belong to an admitted Ingress.
-func (t *untaggedRules) mayBelongToAdmitted(r *observed.Rule) bool {
+// mayBelongToAdmittedIngress reports whether an existing rule may belong to an admitted Ingress.
+func (t *untaggedRules) mayBelongToAdmittedIngress(r *observed.Rule) bool {
 	return t.forwardsToOwnTargetGroup(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasActionFor(r) })
 }
 
-// mayBeDefaultActionOfAdmitted reports whether the existing default actions of a listener may belong to an admitted Ingress.
-// An action that refuses all requests, or that redirects them to HTTPS because of ssl-redirect, is the same for every
-// Ingress.
-func (t *untaggedRules) mayBeDefaultActionOfAdmitted(actions []model.Action) bool {
+// mayBeDefaultActionOfAdmittedIngress reports whether the existing default actions of a listener may belong to an admitted
+// Ingress. An action that refuses all requests, or that redirects them to HTTPS because of ssl-redirect, is the same for
+// every Ingress.
+func (t *untaggedRules) mayBeDefaultActionOfAdmittedIngress(actions []model.Action) bool {
 	if len(actions) == 0 || t.forwardsToOwnTargetGroup(actions) {
 		return true
 	}

@@ -86,7 +86,7 @@ spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{p
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-			out, unknown := f.WithdrawnParts(cluster.NewView(enginetest.LoadObjects(t, classes+c.docs)), edgeStackID, live)
+			out, unknown := f.WithdrawnResources(cluster.NewView(enginetest.LoadObjects(t, classes+c.docs)), edgeStackID, live)
 			if diff := cmp.Diff(c.gone, slices.Sorted(maps.Keys(out.Rules))); diff != "" || len(unknown) > 0 {
 				t.Errorf("unknown %v, withdrawn (-want +got):\n%s", unknown, diff)
 			}
@@ -142,8 +142,8 @@ spec: {ingressClassName: alb, rules: [{host: "%s", http: {paths: [{path: /, path
 	}
 }
 
-// TestHeldDefaultBackendYieldsUnlessItServes checks that a held default backend gives way to that of another member, also if it
-// comes first in group order, unless the existing listener serves it.
+// TestHeldDefaultBackendYieldsUnlessItServes checks that a held default backend gives way to that of another member, also if
+// it comes first in group order, unless the existing listener serves it.
 func TestHeldDefaultBackendYieldsUnlessItServes(t *testing.T) {
 	withDefault := func(namespace, more string) string {
 		return fmt.Sprintf(`---

@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// limitSize holds a member that has more listeners or rules than the operator allows, before any of them is built. The limit
-// for rules applies to all members of a namespace in the IngressGroup together.
-func (t *translation) limitSize(m *member) {
+// enforceSizeLimits holds a member that has more listeners or rules than the operator allows, before any of them is built.
+// The limit for rules applies to all members of a namespace in the IngressGroup together.
+func (t *translation) enforceSizeLimits(m *member) {
 	if m.Undetermined {
 		return
 	}
@@ -30,7 +30,7 @@ func (t *translation) limitSize(m *member) {
 	hosts = max(hosts, len(m.Hosts))
 	rules := len(m.Ports) * max(paths, hosts, 1) // a port without paths counts as one rule
 	mapped, open := 0, len(m.Ports)              // ports of the frontend NLB, and ports in the managed security group
-	if t.mayHaveFrontend() {
+	if t.mayHaveFrontendNLB() {
 		mapped = len(m.set.FrontendPorts.Value)
 		if !m.set.SecurityGroups.IsPresent() && !m.set.FrontendSecurityGroups.IsPresent() {
 			for number := range m.set.FrontendPorts.Value {
@@ -42,7 +42,7 @@ func (t *translation) limitSize(m *member) {
 	}
 	clients := open * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	fits := max(len(m.Ports), mapped) <= t.opt.MaxListeners && clients <= assemble.MaxSecurityGroupRules && t.ruleCounts[m.Ref.Namespace]+rules <= t.opt.MaxRules
-	if fits && (certificateBuilder{t}).countCertificates(m) {
+	if fits && (certificateBuilder{t}).checkCertificateLimit(m) {
 		t.ruleCounts[m.Ref.Namespace] += rules
 		return
 	}
@@ -80,10 +80,10 @@ type portCertificate struct {
 	arn  string
 }
 
-// countCertificates counts the certificates that a member names, on each of its HTTPS ports. It reports whether the number
-// for its namespace is within the limit. The limit exists because each certificate of a port requires an AWS call. A
+// checkCertificateLimit counts the certificates that a member names, on each of its HTTPS ports. It reports whether the
+// number for its namespace is within the limit. The limit exists because each certificate of a port requires an AWS call. A
 // certificate of a port that is already counted is not counted again.
-func (t certificateBuilder) countCertificates(m *member) bool {
+func (t certificateBuilder) checkCertificateLimit(m *member) bool {
 	names := m.set.Certificates.Value
 	ports := slices.DeleteFunc(slices.Clone(m.Ports), func(p settings.ListenPort) bool { return !p.TLS })
 	if len(names)*len(ports) > assemble.MaxCertificates {
@@ -109,8 +109,8 @@ func (t certificateBuilder) countCertificates(m *member) bool {
 	return true
 }
 
-// mayHaveFrontend reports whether the load balancer may have a frontend NLB, which uses the mapped ports of all members.
-func (t *translation) mayHaveFrontend() bool {
+// mayHaveFrontendNLB reports whether the load balancer may have a frontend NLB, which uses the mapped ports of all members.
+func (t *translation) mayHaveFrontendNLB() bool {
 	return t.LiveFrontendNLB() != nil || slices.ContainsFunc(t.ingresses, func(m *member) bool {
 		return m.set.FrontendNLB.Value || m.set.FrontendNLB.Fault != nil
 	})

@@ -44,7 +44,7 @@ type hostOwners struct {
 	plain, wildcards []*hostClaim // patterns without and with wildcards, in the order in which they were granted
 	// overLimit has the pairs of a namespace and a host pattern that exceed maxWildcardHosts.
 	overLimit map[[2]string]bool
-	// foreign has the results of foreignHosts by namespace.
+	// foreign has the results of hostsOfOtherNamespaces by namespace.
 	foreign map[string][]string
 }
 
@@ -101,7 +101,7 @@ func (t hostAssigner) hostClaims() []*hostClaim {
 		}
 	}
 	for _, m := range claimants {
-		for _, h := range t.hostsUsed(m) {
+		for _, h := range t.usedHostPatterns(m) {
 			key := [2]string{m.Ref.Namespace, h}
 			if (m.Oversized || m.RetainsRights) && !live[key] {
 				continue // no rule is built for the host
@@ -145,8 +145,8 @@ func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
 	return nil
 }
 
-// hostsUsed returns the host patterns in the rules and the default backend of a member, sorted and without duplicates.
-func (t hostAssigner) hostsUsed(m *member) []string {
+// usedHostPatterns returns the host patterns in the rules and the default backend of a member, sorted and without duplicates.
+func (t hostAssigner) usedHostPatterns(m *member) []string {
 	var out []string
 	if m.ing.Spec.DefaultBackend != nil {
 		out = append(out, anyHost)
@@ -252,8 +252,8 @@ func (t hostAssigner) mayUsePatterns(m *member, field string, hosts []string) bo
 	return true
 }
 
-// foreignHosts returns the host patterns that namespaces other than the given one own; nil in cooperative tenancy.
-func (t hostAssigner) foreignHosts(namespace string) []string {
+// hostsOfOtherNamespaces returns the host patterns that namespaces other than the given one own; nil in cooperative tenancy.
+func (t hostAssigner) hostsOfOtherNamespaces(namespace string) []string {
 	if t.owners == nil {
 		return nil
 	}

@@ -22,12 +22,12 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t := newTranslation(f.opt, v, id, live)
 	t.setMembers(g.members, g.previous)
 	t.Found = g.found
-	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionProtectionFinding, g.unprotected
 	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, MayBeNeededByOthers: true}
 	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
 	t.FindRetainedMember()
 	if len(t.Members) == 0 {
-		retainedBuilder{t}.retainPrevious()
+		retainedBuilder{t}.retainPreviousMembers()
 		// The load balancer of a single Ingress is held while the class of the Ingress has a fault.
 		t.Stack.Held.AllResources = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
 		t.Stack.BackendSecurityGroup.MayBeNeededByOthers = ownership.HasObjectOfOtherStack(v, id)
@@ -56,7 +56,7 @@ type translation struct {
 	namedTargetGroups assemble.NamedTargetGroups
 	targetGroups      assemble.TargetGroups
 	// claimedHosts has the hosts that all members claim, and ageRank the rank of each member by age; both are nil until
-	// certificateClaims is called.
+	// certificateHostClaims is called.
 	claimedHosts *assemble.HostClaims
 	ageRank      map[*member]int
 	backends     map[finding.Ref]settings.Backend
@@ -107,8 +107,8 @@ func (t *translation) build() {
 	for _, p := range t.Ports {
 		alb.Listeners = append(alb.Listeners, t.buildListener(p))
 	}
-	retainedBuilder{t}.retainPrevious()
-	retainedBuilder{t}.retainUndetermined()
+	retainedBuilder{t}.retainPreviousMembers()
+	retainedBuilder{t}.retainUndeterminedMembers()
 	t.targetGroups.AddToStack(&t.Stack)
 	t.AddManagedCertificates()
 	var blocked bool
@@ -134,9 +134,9 @@ func (t *translation) resolveMember(m *member) {
 	default:
 		m.Ports = certificateBuilder{t}.defaultPorts(m)
 	}
-	t.limitSize(m)
+	t.enforceSizeLimits(m)
 	certificateBuilder{t}.importCertificates(m)
-	certificateBuilder{t}.reportNoTLS(m)
+	certificateBuilder{t}.reportTLSWithoutListener(m)
 	for _, key := range slices.Sorted(maps.Keys(m.set.ListenerAttributes)) {
 		used := slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.Key() == key })
 		t.HoldMember(m.Member, m.set.ListenerAttributes[key].Check(), used)

@@ -50,15 +50,15 @@ type memberValue[T any] struct {
 // other values get a finding. what is the name of the setting in messages. current reads the value in AWS. It is called only
 // if the result may depend on that value.
 func MergeSetting[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
-	return mergeMemberValues(t, members, t.guestsAmong(members), what, get, same, current)
+	return mergeMemberValues(t, members, t.hasMembersOfOtherNamespaces(members), what, get, same, current)
 }
 
-// MergeSettingWithGuests is like MergeSetting, but treats the values of guests like those of other members.
-func MergeSettingWithGuests[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
+// MergeSettingOfAllNamespaces is like MergeSetting, but treats the values of guests like those of other members.
+func MergeSettingOfAllNamespaces[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	return mergeMemberValues(t, members, false, what, get, same, current)
 }
 
-// mergeMemberValues implements MergeSetting and MergeSettingWithGuests. guests reports whether the values of guests have
+// mergeMemberValues implements MergeSetting and MergeSettingOfAllNamespaces. guests reports whether the values of guests have
 // lower precedence.
 func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) MergedSetting[T] {
 	var setValues []memberValue[T]
@@ -80,7 +80,7 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 		setValues, unavailable = filterByClass(t, what, setValues, live), nil
 	}
 	if guests {
-		setValues, unavailable = withoutGuests(t, what, setValues, unavailable, same, current)
+		setValues, unavailable = withoutOtherNamespaces(t, what, setValues, unavailable, same, current)
 	}
 	if unavailable == nil && t.retainedMember != nil {
 		unavailable = &memberValue[T]{t.retainedMember, settings.Opt[T]{Origin: finding.Origin{Object: t.retainedMember.Ref, Field: t.ClassField}}}
@@ -101,10 +101,10 @@ func mergeMemberValues[T any](t *Translation, members []*Member, guests bool, wh
 	}
 	at := -1
 	for i := 0; i < len(setValues) && live.Known && at < 0; i++ {
-		before := t.unanswered
+		before := t.unknownLiveValues
 		if live.Matches(setValues[i].setting.Value) {
 			at = i
-		} else if t.unanswered > before && unavailable == nil {
+		} else if t.unknownLiveValues > before && unavailable == nil {
 			unavailable = &setValues[i] // the value may be equal to the value in AWS, which could not be read
 		}
 	}
@@ -149,7 +149,7 @@ func MergePortSetting[T any](t *Translation, p *Port, key string, get func(*Memb
 	for _, m := range t.Members {
 		if m.Undetermined && get(m).IsPresent() && !slices.Contains(p.Members, m) {
 			t.Stack.Contested = true
-			if t.Live != nil && t.Serves(m) {
+			if t.Live != nil && t.IsServed(m) {
 				withUnknownPorts[m] = true
 				members = append(slices.Clone(members), m)
 			}
@@ -177,9 +177,9 @@ func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason fin
 	case t.Stack.ID.Kind == model.Service:
 		why = "is older"
 	}
-	message := fmt.Sprintf("%s %s disagrees with %s, which %s; %s stays", what, quoted(value), by, why, quoted(kept))
+	message := fmt.Sprintf("%s %s disagrees with %s, which %s; %s stays", what, quoteValue(value), by, why, quoteValue(kept))
 	if kept == nil {
-		message = fmt.Sprintf("%s %s may disagree with %s, which is held; the value in AWS stays", what, quoted(value), by)
+		message = fmt.Sprintf("%s %s may disagree with %s, which is held; the value in AWS stays", what, quoteValue(value), by)
 	}
 	t.Found.Add(finding.Finding{
 		Object: m.Ref, Field: FieldForObject(m.Ref, o), Reason: reason, Severity: finding.Error,
@@ -188,9 +188,9 @@ func (t *Translation) ReportIgnoredValue(m *Member, o finding.Origin, reason fin
 	})
 }
 
-// quoted returns the value of a setting in quotes, for messages, with at most 300 characters. The items of a list are
+// quoteValue returns the value of a setting in quotes, for messages, with at most 300 characters. The items of a list are
 // separated by commas, as in annotations.
-func quoted(v any) string {
+func quoteValue(v any) string {
 	text := fmt.Sprint(v)
 	if list, ok := v.([]string); ok && len(list) > 0 {
 		text = strings.Join(list, ",")

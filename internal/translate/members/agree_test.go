@@ -151,7 +151,7 @@ func TestSettingHasOneValueIfMembersDiffer(t *testing.T) {
 				if i.Known && i.Matches == nil {
 					i.Matches = func(v string) bool {
 						if v == "unanswered" {
-							tr.CountUnanswered()
+							tr.CountUnknownLiveValue()
 						}
 						return false
 					}
@@ -205,8 +205,8 @@ func memberWithAttributes(name string, pairs ...string) *Member {
 	return m
 }
 
-// TestEachKeyOfAMapIsMergedSeparately checks the result of MergeKeys if members set different values for keys of a map. Each
-// key is a separate setting.
+// TestEachKeyOfAMapIsMergedSeparately checks the result of MergeMapSetting if members set different values for keys of a
+// map. Each key is a separate setting.
 func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 	for name, x := range map[string]struct {
 		members []*Member
@@ -239,7 +239,7 @@ func TestEachKeyOfAMapIsMergedSeparately(t *testing.T) {
 				x.edit(tr)
 			}
 			tr.FindRetainedMember()
-			got := MergeKeys(tr, tr.Members, "attributes", func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes },
+			got := MergeMapSetting(tr, tr.Members, "attributes", func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes },
 				func(c settings.Class) map[string]string { return c.Attributes }, func() map[string]string { return x.live }, Equal[string])
 			if !maps.Equal(got, x.want) {
 				t.Errorf("got %v, want %v", got, x.want)
@@ -366,13 +366,13 @@ func TestLiveAttributesAreRequested(t *testing.T) {
 			tr := &Translation{Live: liveStackServing(80, "HTTP")}
 			x.edit(tr)
 			a, b := tr.LiveAttributes(tr.LiveLoadBalancer()), tr.LiveListenerAttributes(80)
-			if (a != nil) != x.read || (b != nil) != x.read || len(tr.Stack.Compare) != x.asks || tr.unanswered != x.unanswered {
-				t.Errorf("read %v and %v, asked %v, unanswered %d", a, b, tr.Stack.Compare, tr.unanswered)
+			if (a != nil) != x.read || (b != nil) != x.read || len(tr.Stack.Compare) != x.asks || tr.unknownLiveValues != x.unanswered {
+				t.Errorf("read %v and %v, asked %v, unanswered %d", a, b, tr.Stack.Compare, tr.unknownLiveValues)
 			}
 		})
 	}
 	var unknown Translation
-	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontendNLB() != nil || unknown.BackendSecurityGroupID() != "" || unknown.Serves(newTestMember("a/1", "")) {
+	if unknown.LiveLoadBalancer() != nil || unknown.LiveFrontendNLB() != nil || unknown.BackendSecurityGroupID() != "" || unknown.IsServed(newTestMember("a/1", "")) {
 		t.Error("something is live of what is not known")
 	}
 	if tags := LiveTags(map[string]string{"team": "a", naming.ClusterTag: "c"}); len(tags) != 1 || tags["team"] != "a" || LiveTags(nil) != nil {
@@ -419,7 +419,7 @@ func TestFaults(t *testing.T) {
 
 // TestValuesInMessagesAndSets checks that long values are shortened in messages, and that lists are compared as sets.
 func TestValuesInMessagesAndSets(t *testing.T) {
-	if got := quoted(strings.Repeat("x", 1000)); len(got) > 320 || !strings.HasSuffix(got, `..."`) {
+	if got := quoteValue(strings.Repeat("x", 1000)); len(got) > 320 || !strings.HasSuffix(got, `..."`) {
 		t.Errorf("a long value is shown as %s", got)
 	}
 	for _, x := range []struct {

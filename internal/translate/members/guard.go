@@ -10,18 +10,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// DisablesProtection reports whether the load balancer attributes in an annotation explicitly disable deletion protection.
-// annotation is the key of the annotation.
-func DisablesProtection(annotations map[string]string, annotation string) bool {
+// DisablesDeletionProtection reports whether the load balancer attributes in an annotation explicitly disable deletion
+// protection. annotation is the key of the annotation.
+func DisablesDeletionProtection(annotations map[string]string, annotation string) bool {
 	attributes, err := settings.ParseMap(annotations[annotation])
 	on, parseErr := strconv.ParseBool(attributes[plan.DeletionProtectionAttribute])
 	return err == nil && parseErr == nil && !on
 }
 
-// DeletionGuard returns a finding if the load balancer of an object that is being deleted must not be deleted; nil
-// otherwise. This is the case if the load balancer attributes in an annotation enable deletion protection, or if they name
-// it and are not valid.
-func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
+// DeletionProtectionFinding returns a finding if the load balancer of an object that is being deleted must not be deleted;
+// nil otherwise. This is the case if the load balancer attributes in an annotation enable deletion protection, or if they
+// name it and are not valid.
+func DeletionProtectionFinding(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.ParseMap(raw)
 	if err != nil && !strings.Contains(raw, plan.DeletionProtectionAttribute) {

@@ -14,7 +14,7 @@ func TestDeletionGuardIfProtectionIsEnabledOrUnreadable(t *testing.T) {
 		"deletion_protection.enabled=perhaps": true, "deletion_protection.enabled=": true, "deletion_protection.enabled=true,oops": true,
 		"oops": false, "a=b,oops": false, "Deletion_Protection.Enabled=true": false,
 	} {
-		if got := members.DeletionGuard(finding.Ref{Kind: "Ingress", Namespace: "n", Name: "i"}, map[string]string{"attributes": raw}, "attributes"); (got != nil) != waits {
+		if got := members.DeletionProtectionFinding(finding.Ref{Kind: "Ingress", Namespace: "n", Name: "i"}, map[string]string{"attributes": raw}, "attributes"); (got != nil) != waits {
 			t.Errorf("%q: %v", raw, got)
 		}
 	}
@@ -25,7 +25,7 @@ func TestDisablesProtectionOnlyWithAnExplicitFalse(t *testing.T) {
 		"": false, "a=b": false, "deletion_protection.enabled=false": true, "a=b,deletion_protection.enabled=0": true,
 		"deletion_protection.enabled=true": false, "deletion_protection.enabled=": false, "deletion_protection.enabled=false,oops": false,
 	} {
-		if got := members.DisablesProtection(map[string]string{"attributes": raw}, "attributes"); got != up {
+		if got := members.DisablesDeletionProtection(map[string]string{"attributes": raw}, "attributes"); got != up {
 			t.Errorf("%q: %v", raw, got)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MergeKeys merges maps of all members; each key is a separate setting. If the class of the first member sets a key,
+// MergeMapSetting merges maps of all members; each key is a separate setting. If the class of the first member sets a key,
 // ResolveClassKey determines its value. Otherwise the values of members are merged with those values of classes that AWS
 // has. get and class return the map of a member and of a class. live returns the map in AWS; nil if it is not known.
-func MergeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
+func MergeMapSetting(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
-		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.classDecides(m) })
+		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.hasDecidingClass(m) })
 		if len(members) == 0 {
 			return nil
 		}
@@ -24,9 +24,9 @@ func MergeKeys(t *Translation, members []*Member, what string, get func(*Member)
 	for k := range decided {
 		by.ofKey[k] = append([]*Member(nil), by.ofKey[k]...)
 	}
-	out, guests := map[string]string{}, t.guestsAmong(members)
+	out, guests := map[string]string{}, t.hasMembersOfOtherNamespaces(members)
 	for _, k := range slices.Sorted(maps.Keys(by.ofKey)) {
-		incumbent := liveKey(k, live, same)
+		incumbent := liveMapValue(k, live, same)
 		if v, ok := decided[k]; ok {
 			out[k] = t.ResolveClassKey(members, what, k, v, class, get, incumbent)
 			continue
@@ -116,8 +116,8 @@ func (t *Translation) liveClassValues(members []*Member, key string, class func(
 	return out
 }
 
-// liveKey returns a function that reads the value in AWS of key k of a map.
-func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() LiveValue[string] {
+// liveMapValue returns a function that reads the value in AWS of key k of a map.
+func liveMapValue(k string, live func() map[string]string, same func(a, b string) bool) func() LiveValue[string] {
 	return func() LiveValue[string] {
 		values := live()
 		v, known := values[k]
@@ -142,7 +142,7 @@ func (t *Translation) ResolveClassKey(members []*Member, what, key, value string
 		if !ok && m.Set.Class.Origin.Object != members[0].Set.Class.Origin.Object && !t.Isolated {
 			v, ok = get(m).Value[key]
 		}
-		if !ok || v == value || t.Isolated && !t.classDecides(m) {
+		if !ok || v == value || t.Isolated && !t.hasDecidingClass(m) {
 			continue
 		}
 		t.Stack.Contested = true

@@ -27,22 +27,22 @@ func (t *Translation) LiveFrontendNLB() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.FrontendNLBID)
 }
 
-// RequireAnswer reports whether question q, about the value in AWS of a contested setting, has an answer. A question that
-// was not asked yet is added to the stack. If AWS gave no answer, CountUnanswered is called, because each value may be the
+// RequireFact reports whether question q, about the value in AWS of a contested setting, has an answer. A question that was
+// not asked yet is added to the stack. If AWS gave no answer, CountUnknownLiveValue is called, because each value may be the
 // value in AWS.
-func (t *Translation) RequireAnswer(q model.Question, answered bool) bool {
+func (t *Translation) RequireFact(q model.Question, answered bool) bool {
 	switch {
 	case answered:
 	case t.Live.Facts.Fault(q) != nil:
-		t.CountUnanswered()
+		t.CountUnknownLiveValue()
 	default:
 		t.Stack.Compare = append(t.Stack.Compare, q)
 	}
 	return answered
 }
 
-// CountUnanswered counts a value that could not be compared with the value in AWS, because AWS gave no answer.
-func (t *Translation) CountUnanswered() { t.unanswered++ }
+// CountUnknownLiveValue counts a value that could not be compared with the value in AWS, because AWS gave no answer.
+func (t *Translation) CountUnknownLiveValue() { t.unknownLiveValues++ }
 
 // LiveField returns a function that reads a field of a load balancer in AWS. lb can be nil.
 func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBalancer) T) func() LiveValue[T] {
@@ -58,7 +58,7 @@ func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadB
 // a question about them to the stack, so call it only for contested attributes. The plan reads the attributes that it may
 // change.
 func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]string {
-	if lb == nil || !t.RequireAnswer(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
+	if lb == nil || !t.RequireFact(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
 		return nil
 	}
 	return lb.Attributes
@@ -68,7 +68,7 @@ func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]strin
 // LiveAttributes, call it only for contested attributes.
 func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	l := t.LiveLoadBalancer().ListenerOnPort(port)
-	if l == nil || !t.RequireAnswer(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
+	if l == nil || !t.RequireFact(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
 		return nil
 	}
 	return l.Attributes
@@ -83,9 +83,9 @@ func (t *Translation) BackendSecurityGroupID() string {
 	return t.BackendSecurityGroup
 }
 
-// Serves reports whether an existing listener or rule forwards to target groups of a member. This proves that the member was
-// accepted before. A finalizer does not prove that, because users can write it.
-func (t *Translation) Serves(m *Member) bool {
+// IsServed reports whether an existing listener or rule forwards to target groups of a member. This proves that the member
+// was accepted before. A finalizer does not prove that, because users can write it.
+func (t *Translation) IsServed(m *Member) bool {
 	lb := t.LiveLoadBalancer()
 	if lb == nil {
 		return false

@@ -36,12 +36,12 @@ type Member struct {
 	Blocked, Undetermined bool
 	// Oversized reports whether the member has more listeners or rules than the operator allows.
 	Oversized bool
-	// RetainsRights reports whether the member is not accepted, for a reason that withdraws no right: its class cannot be read
-	// or belongs to another controller, or its group name is not valid. It is false if its namespace is refused.
+	// RetainsRights reports whether the member is not accepted, for a reason that withdraws no right: its class cannot be
+	// read or belongs to another controller, or its group name is not valid. It is false if its namespace is refused.
 	RetainsRights bool
-	// DeletionGuarded reports whether the member is being deleted and sets deletion protection.
-	DeletionGuarded bool
-	Ports           []settings.ListenPort
+	// DeletionProtected reports whether the member is being deleted and sets deletion protection.
+	DeletionProtected bool
+	Ports             []settings.ListenPort
 	// Hosts are the hosts of the member that need certificates, sorted. HostFields has, for each of them, the first field in
 	// which it occurs.
 	Hosts, HostFields []string
@@ -102,12 +102,13 @@ type Translation struct {
 	// Ports are the ports on which members listen, ascending.
 	Ports []*Port
 
-	// unanswered is the number of values that could not be compared with the values in AWS, because AWS gave no answer.
-	unanswered int
+	// unknownLiveValues is the number of values that could not be compared with the values in AWS, because AWS gave no
+	// answer.
+	unknownLiveValues int
 	// retainedMember is a previous member that is still served and that retains its rights; nil if there is none.
 	// Each value in AWS may have been set by this member or its class.
 	retainedMember *Member
 	// decidingClass names the class parameters that alone set the settings of the load balancer in isolated tenancy; nil
-	// until classDecides is called.
+	// until hasDecidingClass is called.
 	decidingClass *finding.Ref
 }

@@ -7,19 +7,19 @@ import "slices"
 func (t *Translation) FindRetainedMember() {
 	for _, m := range t.Previous {
 		t.Stack.Contested = true // the observed state shows which resources belong to previous members
-		if t.retainedMember == nil && m.RetainsRights && t.Serves(m) && !t.previousClassDecides(m) {
+		if t.retainedMember == nil && m.RetainsRights && t.IsServed(m) && !t.isDecidingClassKnown(m) {
 			t.retainedMember = m
 			t.Stack.Held.Tags = true
 		}
 	}
 }
 
-// previousClassDecides reports whether, in isolated tenancy, it is known which class decides, although the class of a
+// isDecidingClassKnown reports whether, in isolated tenancy, it is known which class decides, although the class of a
 // retained member cannot be read. It is known if the class of a member names the stack, and this member claimed the stack
 // before the retained member.
-func (t *Translation) previousClassDecides(retained *Member) bool {
+func (t *Translation) isDecidingClassKnown(retained *Member) bool {
 	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {
-		return m.StackNamedByClass && claimsBefore(m, retained)
+		return m.StackNamedByClass && hasOlderClaim(m, retained)
 	})
 }
 

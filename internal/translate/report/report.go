@@ -24,9 +24,9 @@ const (
 	eventFailedCleanup   = "FailedCleanupStatus" // replaces eventFailedStatus for a Service that releases its load balancer
 )
 
-// ShownLoadBalancer is what the status of a member shows: the DNS name of the load balancer, the DNS name of its frontend
+// StatusLoadBalancer is what the status of a member shows: the DNS name of the load balancer, the DNS name of its frontend
 // NLB ("" if there is none), and the listener ports.
-type ShownLoadBalancer struct {
+type StatusLoadBalancer struct {
 	LoadBalancer, Frontend string
 	Ports                  []int32
 }
@@ -35,7 +35,7 @@ type ShownLoadBalancer struct {
 type StatusReporter interface {
 	// Status returns the status fields of a member that show the load balancer, in the form of the API type; nil if the
 	// status of the member is not changed.
-	Status(v *cluster.View, m model.Member, n ShownLoadBalancer) any
+	Status(v *cluster.View, m model.Member, n StatusLoadBalancer) any
 	// ShowsLoadBalancer reports whether the status of a member shows a load balancer.
 	ShowsLoadBalancer(v *cluster.View, m model.Member) bool
 }
@@ -69,7 +69,7 @@ func Patches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patc
 
 // hasFault reports whether there is a finding of severity Error about the object, or whether a step for the object failed.
 func hasFault(o engine.Outcome, ref finding.Ref) bool {
-	return slices.ContainsFunc(o.Findings.About(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.FailedSteps, func(f engine.FailedStep) bool {
+	return slices.ContainsFunc(o.Findings.ForObject(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.FailedSteps, func(f engine.FailedStep) bool {
 		return slices.Contains(f.Step.RequestedBy, ref)
 	})
 }
@@ -120,17 +120,17 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 // statusPatches returns patches that show the load balancer in the status of each member. If a blocked member shows no load
 // balancer yet, its status stays empty, because the load balancer does not serve it.
 func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluster.Patch {
-	n := ShownLoadBalancer{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
+	n := StatusLoadBalancer{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
 	n.Ports = ListenerPorts(o)
 	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.AllResources {
 		return nil
 	}
 	var out []cluster.Patch
 	for _, m := range o.Stack.Members {
-		if showsOtherStack(o, m.Ref) {
+		if statusShowsOtherStack(o, m.Ref) {
 			continue
 		}
-		if (m.Blocked || o.Findings.About(m.Ref).LargestReach() >= finding.BlocksMember) && !k.ShowsLoadBalancer(v, m) {
+		if (m.Blocked || o.Findings.ForObject(m.Ref).LargestReach() >= finding.BlocksMember) && !k.ShowsLoadBalancer(v, m) {
 			continue
 		}
 		if fields := k.Status(v, m, n); fields != nil {
@@ -144,13 +144,13 @@ func statusPatches(v *cluster.View, o engine.Outcome, k StatusReporter) []cluste
 func ListenerPorts(o engine.Outcome) []int32 {
 	ports := slices.Clone(o.Plan.Ports)
 	if len(o.Plan.ShownARNs) == 0 {
-		ports = slices.DeleteFunc(ports, func(port int32) bool { return isNotCreated(o, port) })
+		ports = slices.DeleteFunc(ports, func(port int32) bool { return isListenerNotCreated(o, port) })
 	}
 	return ports
 }
 
-// PlanTooLarge returns the event about a plan that is too large for an annotation of an object. size is in bytes.
-func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) cluster.Event {
+// PlanTooLargeEvent returns the event about a plan that is too large for an annotation of an object. size is in bytes.
+func PlanTooLargeEvent(ref finding.Ref, annotation string, size int, fix string) cluster.Event {
 	e, _ := Event(finding.Finding{
 		Object: ref, Field: annotation, Reason: finding.PlanTooLarge,
 		Message: fmt.Sprintf("the plan has %d bytes, which exceeds the size limit of annotations, so it is not shown", size),
@@ -159,16 +159,16 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 	return e
 }
 
-// showsOtherStack reports whether the status of a member shows the load balancer of another stack, because the member
+// statusShowsOtherStack reports whether the status of a member shows the load balancer of another stack, because the member
 // moves to or from that stack.
-func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
+func statusShowsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 	return slices.Contains(o.Plan.MembersWithRetainedStatus, ref) ||
 		slices.ContainsFunc(o.Stack.MovesOut, func(d model.MoveOut) bool { return d.Member == ref })
 }
 
-// isNotCreated reports whether the plan has a step that creates the listener of a port, and this step was not carried out:
-// AWS refused it or an earlier step, or it is delayed.
-func isNotCreated(o engine.Outcome, port int32) bool {
+// isListenerNotCreated reports whether the plan has a step that creates the listener of a port, and this step was not
+// carried out: AWS refused it or an earlier step, or it is delayed.
+func isListenerNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)
 		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && !o.CarriedOutSteps[s.ID]

@@ -59,10 +59,10 @@ const (
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
 
-// changedControllerByEdit reports whether a user edited the fields that select the controller of a Service after the Service
-// got the finalizer. It is called for a Service that is no longer accepted. If the Service was not edited, the flags of the
-// controller exclude it. A Service that selects no controller counts as edited, because no flag excludes it.
-func changedControllerByEdit(svc *corev1.Service) bool {
+// isControllerChangedByUser reports whether a user edited the fields that select the controller of a Service after the
+// Service got the finalizer. It is called for a Service that is no longer accepted. If the Service was not edited, the flags
+// of the controller exclude it. A Service that selects no controller counts as edited, because no flag excludes it.
+func isControllerChangedByUser(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
 		return true
 	}

@@ -74,19 +74,19 @@ func (t *translation) buildForward(p *port, key string) (model.Forward, bool) {
 		return out, false
 	}
 	for i, to := range action.Value.Targets {
-		ref, found := t.weightedTarget(p, to, finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, i)
+		ref, found := t.weightedTargetGroup(p, to, finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, i)
 		ok = ok && found
 		out.Groups = append(out.Groups, model.WeightedTargetGroup{Group: ref, Weight: new(to.Weight)})
 	}
 	if ok && len(out.Groups) > 1 && out.AreWeightsZero() {
-		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, "new connections are closed"))
+		t.Found.Add(finding.NewAllWeightsZeroFinding(finding.Origin{Object: p.owner.Ref, Field: action.Origin.Field}, "new connections are closed"))
 	}
 	return out, ok
 }
 
-// weightedTarget returns the target group for to, which is entry i of a weighted forward. It returns false, and holds the
-// listener, if the entry cannot be used.
-func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.TargetGroupRef, bool) {
+// weightedTargetGroup returns the target group for to, which is entry i of a weighted forward. It returns false, and holds
+// the listener, if the entry cannot be used.
+func (t *translation) weightedTargetGroup(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.TargetGroupRef, bool) {
 	if to.ARN != "" {
 		return model.TargetGroupRef{ARN: to.ARN}, true
 	}
@@ -209,7 +209,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	}
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.BasicHealthChecks,
-		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets && !set.HasTypeOfNLBIP(), LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets && !set.UsesNLBIPType(), LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 	})
 	for _, x := range found {
 		x.Blocks = finding.BlocksListener
@@ -248,7 +248,7 @@ func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 			}
 			return nil
 		case len(clients.Value) > assemble.MaxSecurityGroupRules:
-			t.reportTooManyClients(a, len(clients.Value))
+			t.limitClientRanges(a, len(clients.Value))
 			return nil
 		}
 		r.Clients = &assemble.Clients{Ranges: clients.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preserved}

@@ -20,23 +20,23 @@ type member struct {
 	svc   *corev1.Service
 	set   settings.LoadBalancerService
 	ports []*port
-	// onlyHeld reports whether the Service is a member only because its listeners are held: see holdMembers.
+	// onlyHeld reports whether the Service is a member only because its listeners are held: see addHeldMembers.
 	onlyHeld bool
-	// movesAway reports whether the annotation of the Service names another stack, and this stack serves the Service until
-	// clients use the load balancer of the other stack.
-	movesAway bool
+	// movesToOtherStack reports whether the annotation of the Service names another stack, and this stack serves the Service
+	// until clients use the load balancer of the other stack.
+	movesToOtherStack bool
 	// hasReassignedPort reports whether a port number of this Service is assigned to another Service.
 	hasReassignedPort bool
-	// onlyByFinalizer reports whether the Service is a member of a load balancer of another namespace only because of its
-	// finalizer. The finalizer is not sufficient, because every user of the namespace of the Service can write it.
-	onlyByFinalizer bool
+	// isMemberOnlyByFinalizer reports whether the Service is a member of a load balancer of another namespace only because
+	// of its finalizer. The finalizer is not sufficient, because every user of the namespace of the Service can write it.
+	isMemberOnlyByFinalizer bool
 }
 
 // stackServices has the Services of a stack.
 type stackServices struct {
-	members       []*member
-	leaving       []model.Member
-	deletionGuard *finding.Finding
+	members                   []*member
+	leaving                   []model.Member
+	deletionProtectionFinding *finding.Finding
 	// unprotected reports whether a leaving Service explicitly disables deletion protection.
 	unprotected bool
 	found       finding.List
@@ -54,11 +54,11 @@ func (f *Frontend) loadServices(v *cluster.View, id model.StackID) stackServices
 	return g
 }
 
-// holdMembers turns excluded Services into members whose listeners are held, if the load balancer has other members or if
+// addHeldMembers turns excluded Services into members whose listeners are held, if the load balancer has other members or if
 // other Services leave it. If there are no other members, it also turns leaving Services that set deletion protection into
 // members. So the other Services can leave before the protection is disabled. It does nothing if all leaving Services set
 // deletion protection, and there are no other members.
-func (g *stackServices) holdMembers() {
+func (g *stackServices) addHeldMembers() {
 	protected := g.deletionProtected
 	if len(g.members) > 0 {
 		protected = nil
@@ -75,9 +75,9 @@ func (g *stackServices) holdMembers() {
 		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.Ref })
 	}
 	g.members = append(g.members, protected...)
-	g.deletionGuard.Blocks = finding.BlocksMember
-	g.found.Add(*g.deletionGuard)
-	g.deletionGuard = nil
+	g.deletionProtectionFinding.Blocks = finding.BlocksMember
+	g.found.Add(*g.deletionProtectionFinding)
+	g.deletionProtectionFinding = nil
 }
 
 // addCandidate adds a Service to the members or the leaving members of g. It adds nothing if the Service is none of these.
@@ -88,7 +88,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 		at, fault := f.stackOf(v, svc)
 		if at == id || claim.HasFinalizer {
 			m := f.newMember(svc, id)
-			m.movesAway = at != id
+			m.movesToOtherStack = at != id
 			if fault != nil {
 				m.Faults, m.Blocked = append(m.Faults, *fault), true
 			}
@@ -102,23 +102,23 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.Stac
 	}
 	switch {
 	case !claimed:
-	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !changedControllerByEdit(svc):
+	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !isControllerChangedByUser(svc):
 		m := f.newMember(svc, id)
 		m.Blocked, m.onlyHeld = true, true
 		g.excluded = append(g.excluded, m)
 		g.found.Add(excludedServiceFinding(svc))
 	default:
 		g.leaving = append(g.leaving, ownership.NewMember(v, svc, id))
-		guard := members.DeletionGuard(cluster.RefOf(svc), svc.Annotations, attributesAnnotation)
+		guard := members.DeletionProtectionFinding(cluster.RefOf(svc), svc.Annotations, attributesAnnotation)
 		if guard != nil && svc.DeletionTimestamp == nil {
 			guard.Message = "the Service releases its load balancer, but it enables deletion protection; the load balancer stays"
 		}
 		if guard != nil {
 			m := f.newMember(svc, id)
 			m.Blocked, m.onlyHeld = true, true
-			g.deletionProtected, g.deletionGuard = append(g.deletionProtected, m), cmp.Or(g.deletionGuard, guard)
+			g.deletionProtected, g.deletionProtectionFinding = append(g.deletionProtected, m), cmp.Or(g.deletionProtectionFinding, guard)
 		}
-		g.unprotected = g.unprotected || members.DisablesProtection(svc.Annotations, attributesAnnotation)
+		g.unprotected = g.unprotected || members.DisablesDeletionProtection(svc.Annotations, attributesAnnotation)
 	}
 }
 
@@ -132,7 +132,7 @@ const (
 func (f *Frontend) newMember(svc *corev1.Service, id model.StackID) *member {
 	ref := cluster.RefOf(svc)
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
-	m.onlyByFinalizer = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
+	m.isMemberOnlyByFinalizer = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 	faults := m.set.MemberFaults()
 	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
 		faults = slices.DeleteFunc(slices.Clone(faults), func(f settings.Fault) bool { return f.Origin.Field == sourceRangesAnnotation })

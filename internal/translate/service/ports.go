@@ -80,7 +80,7 @@ func (t *translation) listenerPorts(m *member) []*port {
 		case len(same) > 1 && merge:
 			t.mergeTCPUDP(p, same)
 		case len(same) > 1:
-			t.reportUnmerged(p, same[1:])
+			t.reportUnmergedPorts(p, same[1:])
 		}
 		t.chooseProtocol(p)
 	}
@@ -99,9 +99,9 @@ func baseProtocolOf(p *corev1.ServicePort) model.BaseProtocol {
 // mergeAnnotation is the annotation that merges a TCP port and a UDP port with the same number into one listener.
 const mergeAnnotation = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
-// reportUnmerged reports ports that get no listener, because p has the listener for their number. others are their indexes
-// in spec.ports.
-func (t *translation) reportUnmerged(p *port, others []int) {
+// reportUnmergedPorts reports ports that get no listener, because p has the listener for their number. others are their
+// indexes in spec.ports.
+func (t *translation) reportUnmergedPorts(p *port, others []int) {
 	for _, i := range others {
 		other := &p.owner.svc.Spec.Ports[i]
 		t.Found.Add(finding.Finding{
@@ -162,7 +162,7 @@ func (t *translation) chooseProtocol(p *port) {
 	if b := set.BackendProtocol; b.Value != "" && !slices.Contains(settings.BackendProtocols, b.Value) {
 		t.Found.Add(finding.Finding{
 			Object: p.owner.Ref, Field: b.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Warning,
-			Message: fmt.Sprintf("%q is not a valid protocol%s; connections to targets do not use TLS", finding.TruncateValue(b.Value), finding.DidYouMean(b.Value, settings.BackendProtocols)),
+			Message: fmt.Sprintf("%q is not a valid protocol%s; connections to targets do not use TLS", finding.TruncateValue(b.Value), finding.SpellingHint(b.Value, settings.BackendProtocols)),
 			Fix:     fmt.Sprintf("set %q to use TLS for connections to targets, or remove the annotation", settings.BackendTLS),
 		})
 	}
@@ -171,9 +171,10 @@ func (t *translation) chooseProtocol(p *port) {
 	}
 }
 
-// holdForMistypedTLSPorts holds the TCP ports without TLS if the list of TLS ports names a port that the Service does not
-// have. This entry is probably a spelling mistake for one of the TCP ports, and that port must not be served without TLS.
-func (t *translation) holdForMistypedTLSPorts(m *member) {
+// holdTCPPortsIfTLSPortUnknown holds the TCP ports without TLS if the list of TLS ports names a port that the Service does
+// not have. This entry is probably a spelling mistake for one of the TCP ports, and that port must not be served without
+// TLS.
+func (t *translation) holdTCPPortsIfTLSPortUnknown(m *member) {
 	list := m.set.TLSPorts
 	names := map[string]bool{}
 	for _, p := range m.svc.Spec.Ports {

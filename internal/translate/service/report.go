@@ -27,7 +27,7 @@ type serviceStatusReporter struct {
 // Status implements report.StatusReporter. The status shows the load balancer with those ports of the Service that have a
 // listener. It is nil if the type of the Service is not LoadBalancer, because the API server removes the status of
 // Services of other types. It is also nil if the Service is only held, because another controller may serve the Service.
-func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
+func (k serviceStatusReporter) Status(v *cluster.View, m model.Member, n report.StatusLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !k.frontend.isAccepted(svc) {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// WithdrawnParts returns nothing, because a Service does not refer to objects in other namespaces, and its class cannot be
-// changed.
-func (*Frontend) WithdrawnParts(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
+// WithdrawnResources returns nothing, because a Service does not refer to objects in other namespaces, and its class cannot
+// be changed.
+func (*Frontend) WithdrawnResources(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil
 }

@@ -65,13 +65,13 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// removeForeignMembers makes members with onlyByFinalizer leaving members, unless the existing load balancer serves them.
-// Members that are served joined while sharing was permitted, so they stay members. The result reports whether there are
-// members with onlyByFinalizer.
+// removeForeignMembers makes members with isMemberOnlyByFinalizer leaving members, unless the existing load balancer serves
+// them. Members that are served joined while sharing was permitted, so they stay members. The result reports whether there
+// are members with isMemberOnlyByFinalizer.
 func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
-		if !m.onlyByFinalizer {
+		if !m.isMemberOnlyByFinalizer {
 			return false
 		}
 		some = true
@@ -140,8 +140,8 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-// removeReassignedPort removes port p from its Service and reports the conflict. The number of p is assigned to another Service,
-// which has port to.
+// removeReassignedPort removes port p from its Service and reports the conflict. The number of p is assigned to another
+// Service, which has port to.
 func (t sharingResolver) removeReassignedPort(p, to *port) {
 	p.assignedElsewhere, p.owner.hasReassignedPort = true, true
 	p.owner.ports = slices.DeleteFunc(slices.Clone(p.owner.ports), func(o *port) bool { return o == p })
@@ -203,7 +203,7 @@ func (t sharingResolver) retainPreviousScheme() {
 		return
 	}
 	for _, m := range t.services {
-		if m.movesAway || m.Set.Scheme.IsPresent() || t.IsGuest(m.Member) {
+		if m.movesToOtherStack || m.Set.Scheme.IsPresent() || t.IsFromOtherNamespace(m.Member) {
 			continue
 		}
 		if scheme := t.previousScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
@@ -221,7 +221,7 @@ func (t sharingResolver) retainPreviousScheme() {
 // stack; "" if it does not, or if the scheme is not known yet.
 func (t sharingResolver) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.ClaimedStacks(t.view, m.svc) {
-		shown := m.statusLoadBalancer()
+		shown := m.statusHostname()
 		if id == t.ID || shown == "" {
 			continue
 		}
@@ -231,15 +231,15 @@ func (t sharingResolver) previousScheme(m *member) model.Scheme {
 		}
 		q := model.AskScheme{Of: id, DNSName: shown}
 		scheme, known := t.Live.Facts.Schemes[q.Key()]
-		if t.RequireAnswer(q, known) && scheme != "" {
+		if t.RequireFact(q, known) && scheme != "" {
 			return scheme
 		}
 	}
 	return ""
 }
 
-// statusLoadBalancer returns the DNS name of the load balancer in the status of a Service; "" if there is none.
-func (m *member) statusLoadBalancer() string {
+// statusHostname returns the DNS name of the load balancer in the status of a Service; "" if there is none.
+func (m *member) statusHostname() string {
 	if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
 		return at[0].Hostname
 	}
@@ -250,10 +250,10 @@ func (m *member) statusLoadBalancer() string {
 // another stack.
 func (t sharingResolver) addMoves() {
 	for _, m := range t.services {
-		shown := m.statusLoadBalancer()
+		shown := m.statusHostname()
 		hasOtherStack := slices.ContainsFunc(ownership.ClaimedStacks(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
-		case m.movesAway:
+		case m.movesToOtherStack:
 			t.Stack.Contested = true // the observed load balancers show which load balancer is in the status
 			d := model.MoveOut{Member: m.Ref}
 			if t.Live != nil && !t.isStackDNSName(shown) {

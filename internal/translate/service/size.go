@@ -13,8 +13,8 @@ import (
 // each port. It is far above the number of attributes that a target group has.
 const maxAttributes = 100
 
-// limitSize holds a Service that exceeds a limit, before any of its resources is built.
-func (t *translation) limitSize(m *member) {
+// enforceSizeLimits holds a Service that exceeds a limit, before any of its resources is built.
+func (t *translation) enforceSizeLimits(m *member) {
 	ports := len(m.svc.Spec.Ports)
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	f := finding.Finding{Object: m.Ref, Reason: finding.ServiceTooLarge, Blocks: finding.BlocksMember}
@@ -48,10 +48,10 @@ func (t *translation) limitSize(m *member) {
 
 var errTooLarge = errors.New("the Service exceeds a limit")
 
-// reportTooManyClients holds a listener with a weighted backend that has too many client ranges, because each range needs a
+// limitClientRanges holds a listener with a weighted backend that has too many client ranges, because each range needs a
 // rule in the security groups of nodes and pods. It does nothing for the Service that has the load balancer, because
-// limitSize checks the ranges of that Service.
-func (t *translation) reportTooManyClients(a target, n int) {
+// enforceSizeLimits checks the ranges of that Service.
+func (t *translation) limitClientRanges(a target, n int) {
 	if a.svc == a.port.owner.svc {
 		return
 	}

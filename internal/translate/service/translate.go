@@ -21,7 +21,7 @@ import (
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.loadServices(v, id)
 	hasForeignMembers := g.removeForeignMembers(v, id, live)
-	g.holdMembers() // may add members with onlyByFinalizer, so removeForeignMembers is called again
+	g.addHeldMembers() // may add members with isMemberOnlyByFinalizer, so removeForeignMembers is called again
 	hasForeignMembers = g.removeForeignMembers(v, id, live) || hasForeignMembers
 	g.sortMembers()
 	t := &translation{
@@ -32,7 +32,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		opt: f.opt, view: v, firstProtocols: map[assemble.TargetGroupKey]string{},
 	}
 	t.Found = g.found
-	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionGuard, g.unprotected
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.deletionProtectionFinding, g.unprotected
 	t.Stack.Adopters = ownership.Adopters(v, id)
 	t.Stack.Contested = hasForeignMembers // the observed load balancer shows whether these members are served
 	t.Stack.BackendSecurityGroup = model.BackendSecurityGroupUse{Given: f.opt.BackendSecurityGroup, Tags: f.opt.DefaultTags, MayBeNeededByOthers: true}
@@ -71,10 +71,10 @@ func (t *translation) build() {
 	for _, m := range t.services {
 		t.SetMemberTags(m.Member)
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.OwnTags.Fault != nil
-		t.limitSize(m)
+		t.enforceSizeLimits(m)
 		m.ports = t.listenerPorts(m)
-		t.holdForMistypedTLSPorts(m)
-		t.Found.Add(settings.ServiceAnnotations.Advice(m.svc.Annotations, m.Ref)...)
+		t.holdTCPPortsIfTLSPortUnknown(m)
+		t.Found.Add(settings.ServiceAnnotations.FindProbableMistakes(m.svc.Annotations, m.Ref)...)
 		ports = append(ports, m.ports...)
 	}
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
@@ -87,7 +87,7 @@ func (t *translation) build() {
 	sharingResolver{t}.retainPreviousScheme()
 	lb := t.BuildLoadBalancer()
 	t.ReportMemberFaults()
-	t.reportUnreachableRanges(lb)
+	t.reportUnusedIPv6Ranges(lb)
 	t.Stack.LoadBalancer = lb
 	// The first port in spec.ports decides which target group of a backend gets the usual resource ID, as with AWS Load
 	// Balancer Controller.
@@ -118,9 +118,9 @@ func (t *translation) removeUnusedTargetGroups() {
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
-// reportUnreachableRanges reports IPv6 client ranges if the load balancer has only IPv4 addresses. Such ranges are left out
+// reportUnusedIPv6Ranges reports IPv6 client ranges if the load balancer has only IPv4 addresses. Such ranges are left out
 // of the security group.
-func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
+func (t *translation) reportUnusedIPv6Ranges(lb *model.LoadBalancer) {
 	if _, managed := lb.SecurityGroups.(model.SecurityGroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return
 	}

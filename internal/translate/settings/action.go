@@ -84,7 +84,7 @@ func parseAction(raw string) (Action, error) {
 	case "forward":
 		return parseForward(in)
 	}
-	return Action{}, fmt.Errorf("type %q is not one of %s%s", in.Type, strings.Join(actionTypes, ", "), finding.DidYouMean(in.Type, actionTypes))
+	return Action{}, fmt.Errorf("type %q is not one of %s%s", in.Type, strings.Join(actionTypes, ", "), finding.SpellingHint(in.Type, actionTypes))
 }
 
 // maxForwardTargetGroups is the maximum number of target groups of a forward action in AWS.

@@ -36,9 +36,9 @@ func documentedRows[S any](table []row[S]) []Row {
 // Rows returns the rows of all annotations in the order of the reference page.
 func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
 
-// Advice returns findings about probable mistakes in the annotations of an object: keys that have no effect, and values that
-// probably mean something other than the user intended.
-func (a Annotations) Advice(annotations map[string]string, object finding.Ref) finding.List {
+// FindProbableMistakes returns findings about probable mistakes in the annotations of an object: keys that have no effect,
+// and values that probably mean something other than the user intended.
+func (a Annotations) FindProbableMistakes(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	advise := func(key, message, fix string) {
 		found.Add(finding.Finding{Object: object, Field: key, Reason: finding.AnnotationInvalid, Message: message, Fix: fix})
@@ -64,7 +64,7 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	for _, f := range a.unknownFields(annotations) {
 		advise(f.Annotation, fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Suggestion), "correct its name or remove it")
 	}
-	found.Add(a.attributeAdvice(annotations, object)...)
+	found.Add(a.findAttributeMistakes(annotations, object)...)
 	for _, key := range keys(func(key string) bool { return a.hasTrailingComma(key, annotations[key]) }) {
 		advise(key, "the comma at the end becomes part of the last value", "remove it")
 	}

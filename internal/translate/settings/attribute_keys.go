@@ -100,9 +100,9 @@ var attributeKeysByRow = map[string]AttributeKeys{
 // maxMistypedKeys is the maximum number of unknown keys that are checked for spelling mistakes in one map of attributes.
 const maxMistypedKeys = 10
 
-// Advice returns findings about attribute keys that are probably spelling mistakes. reason is the reason of the findings.
-// field is the annotation or the configuration field with the attributes.
-func (known AttributeKeys) Advice(attributes map[string]string, object finding.Ref, field string, reason finding.Reason) finding.List {
+// FindProbableMistakes returns findings about attribute keys that are probably spelling mistakes. reason is the reason of
+// the findings. field is the annotation or the configuration field with the attributes.
+func (known AttributeKeys) FindProbableMistakes(attributes map[string]string, object finding.Ref, field string, reason finding.Reason) finding.List {
 	var found finding.List
 	unknown := 0
 	for _, key := range slices.Sorted(maps.Keys(attributes)) {
@@ -123,8 +123,8 @@ func (known AttributeKeys) Advice(attributes map[string]string, object finding.R
 	return found
 }
 
-// attributeAdvice returns findings about attribute keys in annotations that are probably spelling mistakes.
-func (a Annotations) attributeAdvice(annotations map[string]string, object finding.Ref) finding.List {
+// findAttributeMistakes returns findings about attribute keys in annotations that are probably spelling mistakes.
+func (a Annotations) findAttributeMistakes(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		r, _ := a.Row(k)
@@ -133,7 +133,7 @@ func (a Annotations) attributeAdvice(annotations map[string]string, object findi
 			continue
 		}
 		if attributes, err := ParseMap(annotations[k]); err == nil {
-			found.Add(known.Advice(attributes, object, k, finding.AnnotationInvalid)...)
+			found.Add(known.FindProbableMistakes(attributes, object, k, finding.AnnotationInvalid)...)
 		}
 	}
 	return found

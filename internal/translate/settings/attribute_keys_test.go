@@ -13,11 +13,11 @@ import (
 func TestMistypedAttributeKeys(t *testing.T) {
 	for _, known := range []AttributeKeys{ALBAttributeKeys, NLBAttributeKeys, ListenerAttributeKeys, TargetGroupAttributeKeys} {
 		for _, key := range known {
-			if found := known.Advice(map[string]string{key: ""}, webService, "f", finding.AnnotationInvalid); len(found) > 0 {
+			if found := known.FindProbableMistakes(map[string]string{key: ""}, webService, "f", finding.AnnotationInvalid); len(found) > 0 {
 				t.Errorf("%s: %v", key, found)
 			}
 			mistyped := key[:len(key)-1]
-			found := known.Advice(map[string]string{mistyped: ""}, webService, "f", finding.AnnotationInvalid)
+			found := known.FindProbableMistakes(map[string]string{mistyped: ""}, webService, "f", finding.AnnotationInvalid)
 			want := "attribute key " + strconv.Quote(mistyped) + " is not one that AWS documents (did you mean " + strconv.Quote(key) + "?); AWS refuses the keys that it does not know"
 			if len(found) != 1 || found[0].Message != want || found[0].Blocks != finding.BlocksNothing {
 				t.Errorf("%v, want %s", found, want)
@@ -27,7 +27,7 @@ func TestMistypedAttributeKeys(t *testing.T) {
 	if slices.Contains(ALBAttributeKeys, "dns_record.client_routing_policy") || slices.Contains(NLBAttributeKeys, "idle_timeout.timeout_seconds") {
 		t.Error("kinds of load balancers have keys of each other")
 	}
-	if found := ALBAttributeKeys.Advice(map[string]string{"brand.new": "1"}, webService, "f", finding.AnnotationInvalid); len(found) > 0 {
+	if found := ALBAttributeKeys.FindProbableMistakes(map[string]string{"brand.new": "1"}, webService, "f", finding.AnnotationInvalid); len(found) > 0 {
 		t.Errorf("a key that may be new: %v", found)
 	}
 }
@@ -38,7 +38,7 @@ func TestAdviceAboutAttributesIsBounded(t *testing.T) {
 	for i := range 1000 {
 		many["idle_timeout.timeout_second"+strconv.Itoa(i)] = "1"
 	}
-	if found := ALBAttributeKeys.Advice(many, webService, "f", finding.AnnotationInvalid); len(found) > maxMistypedKeys {
+	if found := ALBAttributeKeys.FindProbableMistakes(many, webService, "f", finding.AnnotationInvalid); len(found) > maxMistypedKeys {
 		t.Errorf("%d findings", len(found))
 	}
 }

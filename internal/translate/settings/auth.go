@@ -54,7 +54,7 @@ var (
 )
 
 func checkExtraParams(params map[string]string) error {
-	if err := checkRepeatedEntries(len(params)); err != nil {
+	if err := checkEntryLimit(len(params)); err != nil {
 		return fmt.Errorf("authenticationRequestExtraParams: %w", err)
 	}
 	return nil
@@ -86,7 +86,7 @@ func ParseJWT(raw string) (model.ValidateJWT, error) {
 		values += len(c.Values)
 		out.Claims = append(out.Claims, model.JWTClaim{Format: c.Format, Name: c.Name, Values: c.Values})
 	}
-	if err := checkRepeatedEntries(values); err != nil {
+	if err := checkEntryLimit(values); err != nil {
 		return model.ValidateJWT{}, fmt.Errorf("values of additionalClaims: %w", err)
 	}
 	return out, nil

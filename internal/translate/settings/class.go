@@ -48,7 +48,7 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	}
 	c.replaceClientRanges(s)
 	c.replaceSubnets(s.Subnets)
-	c.addKeyValues(s)
+	c.addTagsAndAttributes(s)
 	if s.TargetType != nil {
 		in.Class.TargetType = NewOpt(model.TargetType(*s.TargetType), c.origin("spec.targetType"))
 	}
@@ -132,7 +132,7 @@ func (c classOverlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	if s == nil {
 		return
 	}
-	if err := selectorFault(s); err != nil {
+	if err := checkSubnetSelector(s); err != nil {
 		// Without a valid selector, subnets would be discovered, which is not what the operator intended.
 		from := c.origin("spec.subnets")
 		c.in.Subnets = Opt[[]string]{Fault: err, Origin: from}
@@ -146,8 +146,8 @@ func (c classOverlay) replaceSubnets(s *v1beta1.SubnetSelector) {
 	c.in.Subnets = Opt[[]string]{}
 }
 
-// selectorFault returns an error if a selector has neither ids nor tags, or both; otherwise nil.
-func selectorFault(s *v1beta1.SubnetSelector) error {
+// checkSubnetSelector returns an error if a selector has neither ids nor tags, or both; otherwise nil.
+func checkSubnetSelector(s *v1beta1.SubnetSelector) error {
 	switch {
 	case len(s.IDs) > 0 && len(s.Tags) > 0:
 		return errors.New("the selector has both ids and tags; only one of them is allowed")
@@ -157,9 +157,9 @@ func selectorFault(s *v1beta1.SubnetSelector) error {
 	return nil
 }
 
-// addKeyValues stores the tags and attributes of the class parameters in Class. Each has precedence over the same key in an
-// annotation. If a listener is listed several times, the first entry is used.
-func (c classOverlay) addKeyValues(s v1beta1.IngressClassParamsSpec) {
+// addTagsAndAttributes stores the tags and attributes of the class parameters in Class. Each has precedence over the same
+// key in an annotation. If a listener is listed several times, the first entry is used.
+func (c classOverlay) addTagsAndAttributes(s v1beta1.IngressClassParamsSpec) {
 	c.in.Class.Tags = map[string]string{}
 	for _, t := range s.Tags {
 		c.in.Class.Tags[t.Key] = t.Value

@@ -50,8 +50,8 @@ func fuzzTable[S any](f *testing.F, table []row[S], of func(Row) bool, seeds []s
 		_ = ParseIngress(at, object)
 		_ = ParseService(at, object)
 		_ = ParseLoadBalancerService(at, object)
-		_ = IngressAnnotations.Advice(at, object)
-		_ = ServiceAnnotations.Advice(at, object)
+		_ = IngressAnnotations.FindProbableMistakes(at, object)
+		_ = ServiceAnnotations.FindProbableMistakes(at, object)
 		var once, twice S
 		from := finding.Origin{Object: object, Field: head}
 		err, again := r.read(&once, rest, raw, from), r.read(&twice, rest, raw, from)

@@ -160,12 +160,12 @@ type Frontend struct {
 	FrontendAddresses      Opt[[]string]        // allocation ids of Elastic IP addresses
 	FrontendAttributes     Opt[map[string]string]
 	FrontendTags           Opt[map[string]string]
-	FrontendHealth         FrontendHealth
+	FrontendHealth         FrontendHealthCheck
 }
 
-// FrontendHealth has the settings of the health checks by which the frontend NLB checks the ALB. Interval and Timeout are in
-// seconds.
-type FrontendHealth struct {
+// FrontendHealthCheck has the settings of the health checks by which the frontend NLB checks the ALB. Interval and Timeout
+// are in seconds.
+type FrontendHealthCheck struct {
 	Port, Protocol, Path, Codes           Opt[string]
 	Interval, Timeout, Healthy, Unhealthy Opt[int32]
 }
@@ -206,7 +206,7 @@ func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	var in Ingress
 	readAnnotations(&in, backendTable, annotations, object)
-	if err := checkRepeatedEntries(len(in.Tags.Value)); err != nil {
+	if err := checkEntryLimit(len(in.Tags.Value)); err != nil {
 		in.Tags = Opt[map[string]string]{Fault: err, Origin: in.Tags.Origin}
 	}
 	return in.Backend

@@ -69,16 +69,16 @@ func jsonError(raw string, err error) error {
 		} else {
 			what = "a " + what
 		}
-		return fmt.Errorf("%s must be %s, not %s%s", at, jsonKind(wrong.Type), what, textBefore(raw, wrong.Offset))
+		return fmt.Errorf("%s must be %s, not %s%s", at, describeJSONType(wrong.Type), what, textBeforeJSONError(raw, wrong.Offset))
 	case errors.Is(err, io.EOF):
 		return errors.New("the value is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the JSON ends too early%s", textBefore(raw, int64(len(raw))))
+		return fmt.Errorf("the JSON ends too early%s", textBeforeJSONError(raw, int64(len(raw))))
 	case strings.IndexAny(strings.TrimSpace(raw), "{[") != 0:
 		return errors.New("the JSON does not begin with { or [")
 	case errors.As(err, &syntax) && syntax.Offset > 0 && syntax.Offset <= int64(len(raw)):
 		r, _ := utf8.DecodeRuneInString(raw[syntax.Offset-1:])
-		return fmt.Errorf("unexpected character %q%s", r, textBefore(raw, syntax.Offset-1))
+		return fmt.Errorf("unexpected character %q%s", r, textBeforeJSONError(raw, syntax.Offset-1))
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -86,8 +86,8 @@ func jsonError(raw string, err error) error {
 // maxContextRunes is the maximum number of characters before a JSON error that the message shows.
 const maxContextRunes = 24
 
-// textBefore returns the text before a JSON error, in the form " after ..."; "" if there is none.
-func textBefore(raw string, offset int64) string {
+// textBeforeJSONError returns the text before a JSON error, in the form " after ..."; "" if there is none.
+func textBeforeJSONError(raw string, offset int64) string {
 	before := []rune(strings.ToValidUTF8(raw[:min(max(offset, 0), int64(len(raw)))], "?"))
 	switch {
 	case len(before) == 0:
@@ -114,7 +114,7 @@ func fieldPath(path string) string {
 	return out.String()
 }
 
-func jsonKind(t reflect.Type) string {
+func describeJSONType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
 		return "a list in [ ]"

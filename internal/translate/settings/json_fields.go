@@ -28,7 +28,7 @@ var jsonTypes = map[string]reflect.Type{
 type unknownField struct {
 	Annotation string // key of the annotation with its prefix
 	Field      string // path of the field, such as redirectConfig.prot
-	Suggestion string // result of finding.DidYouMean
+	Suggestion string // result of finding.SpellingHint
 }
 
 // maxUnknownFields is the maximum number of unknown fields that are reported for an object.
@@ -58,7 +58,7 @@ func (a Annotations) unknownFields(annotations map[string]string) []unknownField
 }
 
 // collectUnknownFields calls found for each field of the JSON value raw that the type t does not have. raw is decoded into
-// t, and at is the path of raw. found gets the path of the field and the result of finding.DidYouMean.
+// t, and at is the path of raw. found gets the path of the field and the result of finding.SpellingHint.
 func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, meant string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -80,7 +80,7 @@ func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, 
 			if f, ok := findField(t, key); ok {
 				collectUnknownFields(value[key], f.Type, path, found)
 			} else {
-				found(path, finding.DidYouMean(key, fieldNames(t)))
+				found(path, finding.SpellingHint(key, fieldNames(t)))
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func ParseListenPorts(raw string) ([]ListenPort, error) {
 		for _, proto := range slices.Sorted(maps.Keys(e)) {
 			port := e[proto]
 			if proto != "HTTP" && proto != "HTTPS" {
-				return nil, fmt.Errorf("protocol %q is neither HTTP nor HTTPS%s", finding.TruncateValue(proto), finding.DidYouMean(proto, []string{"HTTP", "HTTPS"}))
+				return nil, fmt.Errorf("protocol %q is neither HTTP nor HTTPS%s", finding.TruncateValue(proto), finding.SpellingHint(proto, []string{"HTTP", "HTTPS"}))
 			}
 			if port < 1 || port > 65535 {
 				return nil, fmt.Errorf("port %d is not from 1 to 65535", port)

@@ -116,7 +116,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 		}
 		return model.SourceIP{CIDRs: c.SourceIPConfig.Values}, nil
 	}
-	return nil, fmt.Errorf("has an unknown field%s", finding.DidYouMean(c.Field, conditionFields))
+	return nil, fmt.Errorf("has an unknown field%s", finding.SpellingHint(c.Field, conditionFields))
 }
 
 func (c conditionJSON) queryCondition() (model.Condition, error) {
@@ -159,14 +159,14 @@ func ParseTransforms(raw string) ([]model.Transform, error) {
 		case model.HostRewrite:
 			config = t.HostHeaderRewriteConfig
 		default:
-			return nil, fmt.Errorf("transform %d: type %q is neither url-rewrite nor host-header-rewrite%s", i, t.Type, finding.DidYouMean(t.Type, []string{string(model.URLRewrite), string(model.HostRewrite)}))
+			return nil, fmt.Errorf("transform %d: type %q is neither url-rewrite nor host-header-rewrite%s", i, t.Type, finding.SpellingHint(t.Type, []string{string(model.URLRewrite), string(model.HostRewrite)}))
 		}
 		if config == nil || len(config.Rewrites) == 0 {
 			return nil, fmt.Errorf("transform %d (%s) needs a config with rewrites", i, t.Type)
 		}
 		tr := model.Transform{Kind: model.TransformKind(t.Type)}
 		rewrites += len(config.Rewrites)
-		if err := checkRepeatedEntries(rewrites); err != nil {
+		if err := checkEntryLimit(rewrites); err != nil {
 			return nil, fmt.Errorf("rewrites: %w", err)
 		}
 		for _, r := range config.Rewrites {

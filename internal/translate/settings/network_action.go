@@ -63,7 +63,7 @@ func parseNetworkAction(raw string) (NetworkForward, error) {
 	c := in.ForwardConfig
 	switch {
 	case in.Type != "forward":
-		return NetworkForward{}, fmt.Errorf("type %q is not forward%s", finding.TruncateValue(in.Type), finding.DidYouMean(in.Type, []string{"forward"}))
+		return NetworkForward{}, fmt.Errorf("type %q is not forward%s", finding.TruncateValue(in.Type), finding.SpellingHint(in.Type, []string{"forward"}))
 	case c == nil:
 		return NetworkForward{}, errors.New("forward needs a forwardConfig")
 	case len(c.TargetGroups) >= maxForwardTargetGroups:

@@ -43,16 +43,16 @@ func FirstPresent[T any](opts ...Opt[T]) Opt[T] {
 	return Opt[T]{}
 }
 
-// NonEmpty returns the setting, or an unset setting if the value is empty.
-func NonEmpty(o Opt[string]) Opt[string] {
+// UnsetIfEmpty returns the setting, or an unset setting if the value is empty.
+func UnsetIfEmpty(o Opt[string]) Opt[string] {
 	if o.Value == "" {
 		return Opt[string]{}
 	}
 	return o
 }
 
-// NonEmptyList returns the setting, or an unset setting if the list is empty.
-func NonEmptyList(o Opt[[]string]) Opt[[]string] {
+// UnsetIfEmptyList returns the setting, or an unset setting if the list is empty.
+func UnsetIfEmptyList(o Opt[[]string]) Opt[[]string] {
 	if o.Set && len(o.Value) == 0 {
 		return Opt[[]string]{}
 	}

@@ -83,5 +83,5 @@ func TestEachFaultIsReported(t *testing.T) {
 	checkFaultsOf(t, Auth.Faults, 0)
 	checkFaultsOf(t, NetworkTargets.Faults, 0)
 	checkFaultsOf(t, Frontend.Faults, 1) // without the setting that enables the frontend NLB
-	checkFaultsOf(t, func(h FrontendHealth) []Fault { return Frontend{FrontendHealth: h}.Faults() }, 0)
+	checkFaultsOf(t, func(h FrontendHealthCheck) []Fault { return Frontend{FrontendHealth: h}.Faults() }, 0)
 }

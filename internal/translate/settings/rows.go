@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	ingressTable = newTable(Prefix, ingressGroupRows(), loadBalancerRows(), listenerRows(), ruleRows(), authRows(), targetRows(), healthRows(), addOnRows(), frontendRows())
+	ingressTable = newAnnotationTable(Prefix, ingressGroupRows(), loadBalancerRows(), listenerRows(), ruleRows(), authRows(), targetRows(), healthRows(), addOnRows(), frontendRows())
 	// backendTable has the rows of ingressTable that a Service behind an Ingress may set.
 	backendTable = slices.DeleteFunc(slices.Clone(ingressTable), func(r row[Ingress]) bool { return !r.Service })
 )

@@ -49,8 +49,8 @@ func ParsePort(raw string) (int32, error) {
 	return int32(n), nil
 }
 
-// parseFrontendCheckPort accepts traffic-port or a port number.
-func parseFrontendCheckPort(raw string) (string, error) {
+// parseFrontendHealthCheckPort accepts traffic-port or a port number.
+func parseFrontendHealthCheckPort(raw string) (string, error) {
 	if raw == "traffic-port" {
 		return raw, nil
 	}
@@ -102,7 +102,7 @@ func frontendRows() []row[Ingress] {
 			read: valueReader(ParseList, func(in *Ingress) *Opt[[]string] { return &in.FrontendAddresses })},
 		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-port", Type: "int or traffic-port", Default: "traffic-port", Merge: mergePort, Counterpart: albTargetsField + "healthCheckPort",
 			Doc: "Port of the health check."},
-			read: valueReader(parseFrontendCheckPort, func(in *Ingress) *Opt[string] { return &in.FrontendHealth.Port })},
+			read: valueReader(parseFrontendHealthCheckPort, func(in *Ingress) *Opt[string] { return &in.FrontendHealth.Port })},
 		{Row: Row{Group: group, Key: "frontend-nlb-healthcheck-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Merge: mergePort, Counterpart: albTargetsField + "healthCheckProtocol",
 			Doc: "Protocol of the health check."},
 			read: valueReader(EnumParser("HTTP", "HTTPS"), func(in *Ingress) *Opt[string] { return &in.FrontendHealth.Protocol })},

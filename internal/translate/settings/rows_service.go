@@ -16,7 +16,7 @@ const (
 // networkActionsKey is the key of the annotations for weighted target groups of a Service.
 const networkActionsKey = "actions.<protocol-port>"
 
-var serviceTable = newTable(ServicePrefix, serviceControllerRows(), serviceLoadBalancerRows(), serviceNetworkRows(), serviceSecurityRows(),
+var serviceTable = newAnnotationTable(ServicePrefix, serviceControllerRows(), serviceLoadBalancerRows(), serviceNetworkRows(), serviceSecurityRows(),
 	serviceListenerRows(), serviceTargetRows(), serviceHealthRows(), inTreeRows())
 
 func serviceControllerRows() []row[LoadBalancerService] {
@@ -40,7 +40,7 @@ func serviceLoadBalancerRows() []row[LoadBalancerService] {
 			read: valueReader(EnumParser(model.Internal, model.InternetFacing), func(in *LoadBalancerService) *Opt[model.Scheme] { return &in.Scheme })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-internal", Type: "bool", Merge: mergeOne,
 			Doc: "Deprecated; read only if aws-load-balancer-scheme is not set. true means internal, false means internet-facing."},
-			read: valueReader(parseInternalSwitch, func(in *LoadBalancerService) *Opt[model.Scheme] { return &in.deprecatedScheme })},
+			read: valueReader(parseInternalScheme, func(in *LoadBalancerService) *Opt[model.Scheme] { return &in.deprecatedScheme })},
 		{holdsMember: true, Row: Row{Group: group, Key: "aws-load-balancer-ip-address-type", Type: "ipv4, dualstack", Default: "ipv4", Merge: mergeOne,
 			Doc: "Address families of the load balancer."},
 			read: valueReader(EnumParser(model.IPv4, model.DualStack), func(in *LoadBalancerService) *Opt[model.AddressType] { return &in.AddressType })},
@@ -160,7 +160,7 @@ func serviceTargetRows() []row[LoadBalancerService] {
 			read: valueReader(EnumParser(model.InstanceTargets, model.IPTargets), func(in *LoadBalancerService) *Opt[model.TargetType] { return &in.Target.Type })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-target-node-labels", Type: "map", Merge: mergeOwn,
 			Doc: "Labels that select the nodes to register as instance targets."},
-			read: valueReader(parseRepeatedMap, func(in *LoadBalancerService) *Opt[map[string]string] { return &in.Target.NodeLabels })},
+			read: valueReader(parseLimitedMap, func(in *LoadBalancerService) *Opt[map[string]string] { return &in.Target.NodeLabels })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-multi-cluster-target-group", Type: "bool", Default: "false", Merge: mergeOwn,
 			Doc: "Keeps targets that other clusters have registered."},
 			read: valueReader(ParseBool, func(in *LoadBalancerService) *Opt[bool] { return &in.Target.MultiCluster })},
@@ -185,7 +185,7 @@ func serviceHealthRows() []row[LoadBalancerService] {
 	return []row[LoadBalancerService]{
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-protocol", Type: "TCP, HTTP, HTTPS", Default: "TCP", Merge: mergeOwn,
 			Doc: "Protocol of the health check, in upper or lower case." + local + "HTTP."},
-			read: valueReader(parseHealthProtocol, func(in *LoadBalancerService) *Opt[string] { return &in.Target.HealthProtocol })},
+			read: valueReader(parseHealthCheckProtocol, func(in *LoadBalancerService) *Opt[string] { return &in.Target.HealthProtocol })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-healthcheck-port", Type: "traffic-port, int or port name", Default: "traffic-port", Merge: mergeOwn,
 			Doc: "Port of the health check; a port name is looked up in the Service." + local + "spec.healthCheckNodePort."},
 			read: valueReader(ParseString, func(in *LoadBalancerService) *Opt[string] { return &in.Target.HealthPort })},

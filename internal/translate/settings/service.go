@@ -61,9 +61,9 @@ type NetworkTargets struct {
 	ProxyProtocolPorts Opt[[]int32]
 }
 
-// HasTypeOfNLBIP reports whether the targets are pods only because the value of annotation aws-load-balancer-type is nlb-ip.
+// UsesNLBIPType reports whether the targets are pods only because the value of annotation aws-load-balancer-type is nlb-ip.
 // aws-load-balancer-controller permits such targets even if feature gate EnableIPTargetType is off.
-func (t NetworkTargets) HasTypeOfNLBIP() bool { return t.Type.Origin.Field == typeAnnotation }
+func (t NetworkTargets) UsesNLBIPType() bool { return t.Type.Origin.Field == typeAnnotation }
 
 // Faults returns the faults of the settings that apply to all target groups of the Service.
 func (t NetworkTargets) Faults() []Fault {
@@ -96,8 +96,8 @@ func (in *LoadBalancerService) addFault(f *Fault) {
 	}
 }
 
-// parseInternalSwitch parses the deprecated annotation aws-load-balancer-internal, which is a boolean, into a scheme.
-func parseInternalSwitch(raw string) (model.Scheme, error) {
+// parseInternalScheme parses the deprecated annotation aws-load-balancer-internal, which is a boolean, into a scheme.
+func parseInternalScheme(raw string) (model.Scheme, error) {
 	internal, err := ParseBool(raw)
 	switch {
 	case err != nil:
@@ -149,7 +149,7 @@ func (in *LoadBalancerService) addDeprecatedAttributes() {
 	*at = NewOpt(all, from)
 }
 
-// parseHealthProtocol parses the protocol of health checks, in upper or lower case.
-func parseHealthProtocol(raw string) (string, error) {
+// parseHealthCheckProtocol parses the protocol of health checks, in upper or lower case.
+func parseHealthCheckProtocol(raw string) (string, error) {
 	return EnumParser("TCP", "HTTP", "HTTPS")(strings.ToUpper(raw))
 }

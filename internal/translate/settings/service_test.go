@@ -202,7 +202,7 @@ func TestServiceAdvice(t *testing.T) {
 		p + "aws-load-balancer-scheme":                       "",
 		"fulcrum.dev/load-balancer-group":                    "",
 	} {
-		found := ServiceAnnotations.Advice(map[string]string{key: "x"}, webService)
+		found := ServiceAnnotations.FindProbableMistakes(map[string]string{key: "x"}, webService)
 		if want == "" && len(found) == 0 {
 			continue
 		}
@@ -210,7 +210,7 @@ func TestServiceAdvice(t *testing.T) {
 			t.Errorf("%s: %v, want %q", key, found, want)
 		}
 	}
-	found := ServiceAnnotations.Advice(map[string]string{
+	found := ServiceAnnotations.FindProbableMistakes(map[string]string{
 		p + "actions.TCP-80":               `{"type":"forward","forwardConfig":{"targetGroup":[]}}`,
 		p + "aws-load-balancer-attributes": "a=1,",
 	}, webService)

@@ -35,7 +35,7 @@ func checkPreserveClientIP(m map[string]string) error {
 // parsePortAttributes parses a map, and leaves out keys with an empty value. For these keys, the port has the attribute
 // that is set for all ports. The size of the map is limited, because each weighted backend with this port gets a copy.
 func parsePortAttributes(raw string) (map[string]string, error) {
-	m, err := parseRepeatedMap(raw)
+	m, err := parseLimitedMap(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -47,9 +47,9 @@ type row[S any] struct {
 	holdsMember bool
 }
 
-// newTable returns the rows of all parts, with fixedKey and hasName set. It adds prefix to each key that has no other
-// prefix.
-func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
+// newAnnotationTable returns the rows of all parts, with fixedKey and hasName set. It adds prefix to each key that has no
+// other prefix.
+func newAnnotationTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 	out := slices.Concat(parts...)
 	for i := range out {
 		head, _, open := strings.Cut(out[i].Key, "<")

@@ -51,7 +51,7 @@ func EnumParser[T ~string](words ...T) func(string) (T, error) {
 		for i, w := range words {
 			names[i] = string(w)
 		}
-		return "", fmt.Errorf("must be one of %s%s", strings.Join(names, ", "), finding.DidYouMean(raw, names))
+		return "", fmt.Errorf("must be one of %s%s", strings.Join(names, ", "), finding.SpellingHint(raw, names))
 	}
 }
 
@@ -112,19 +112,19 @@ func ParseMap(raw string) (map[string]string, error) {
 // repeats. It is far above what AWS accepts, and limits the memory and the size of TargetGroupBindings.
 const MaxRepeatedEntries = 100
 
-// checkRepeatedEntries returns an error if n entries exceed MaxRepeatedEntries.
-func checkRepeatedEntries(n int) error {
+// checkEntryLimit returns an error if n entries exceed MaxRepeatedEntries.
+func checkEntryLimit(n int) error {
 	if n > MaxRepeatedEntries {
 		return fmt.Errorf("%d entries exceed the limit of %d entries", n, MaxRepeatedEntries)
 	}
 	return nil
 }
 
-// parseRepeatedMap is like ParseMap, with at most MaxRepeatedEntries keys.
-func parseRepeatedMap(raw string) (map[string]string, error) {
+// parseLimitedMap is like ParseMap, with at most MaxRepeatedEntries keys.
+func parseLimitedMap(raw string) (map[string]string, error) {
 	m, err := ParseMap(raw)
 	if err == nil {
-		err = checkRepeatedEntries(len(m))
+		err = checkEntryLimit(len(m))
 	}
 	if err != nil {
 		return nil, err

@@ -39,8 +39,8 @@ const (
 	targetTypeAnnotation = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// Items returns a reference to the object if there is a finding about the object, and nil otherwise.
-func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
+// ObjectsToReport returns a reference to the object if there is a finding about the object, and nil otherwise.
+func ObjectsToReport(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	if len(findingsAbout(v, obj, opt)) == 0 {
 		return nil
 	}
@@ -49,7 +49,7 @@ func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 
 // FindingFor returns the finding that explains why an object is not served; false if there is none.
 func FindingFor(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
-	found := findingsAbout(v, obj, opt).About(cluster.RefOf(obj))
+	found := findingsAbout(v, obj, opt).ForObject(cluster.RefOf(obj))
 	if len(found) == 0 {
 		return finding.Finding{}, false
 	}
@@ -110,7 +110,7 @@ func isMistyped(value string, known ...string) bool {
 // mistypedText returns the beginning of a message about a mistyped value, with a suggestion of the known value that the user
 // probably intended.
 func mistypedText(value string, known ...string) string {
-	return fmt.Sprintf("%q is unknown to this controller%s", finding.TruncateValue(value), finding.DidYouMean(value, known))
+	return fmt.Sprintf("%q is unknown to this controller%s", finding.TruncateValue(value), finding.SpellingHint(value, known))
 }
 
 func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding.List {
@@ -124,14 +124,14 @@ func ingressClassFindings(v *cluster.View, c *networkingv1.IngressClass) finding
 			break
 		}
 		if !isServed(ing) {
-			out.Add(classFinding(ing, "spec.ingressClassName", "IngressClass", c.Name, "controller "+wrong))
+			out.Add(mistypedControllerFinding(ing, "spec.ingressClassName", "IngressClass", c.Name, "controller "+wrong))
 		}
 	}
 	return out
 }
 
-// classFinding returns the finding about an object whose class has a mistyped controller.
-func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
+// mistypedControllerFinding returns the finding about an object whose class has a mistyped controller.
+func mistypedControllerFinding(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
 	return notServedFinding(obj, field, fmt.Sprintf("%s %s: %s; nothing is created", kind, name, wrong), "correct the class, or name another one")
 }
 
@@ -150,7 +150,7 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 		if !ok || !isMistyped(class.Spec.Controller, cluster.IngressControllerName) {
 			return nil
 		}
-		return finding.List{classFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+mistypedText(class.Spec.Controller, cluster.IngressControllerName))}
+		return finding.List{mistypedControllerFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+mistypedText(class.Spec.Controller, cluster.IngressControllerName))}
 	}
 	if opt.IngressClass == "" || !hasALBAnnotations(ing) {
 		return nil
@@ -164,9 +164,9 @@ func ingressFindings(v *cluster.View, ing *networkingv1.Ingress, opt Options) fi
 		"use a class with spec.controller "+cluster.IngressControllerName+", or mark one as default")}
 }
 
-// gatewayClasses returns the names of the GatewayClasses of this controller. It does not subscribe to their changes: a
+// ownGatewayClassNames returns the names of the GatewayClasses of this controller. It does not subscribe to their changes: a
 // tenant can create any number of Gateways whose class does not exist, and each change would enqueue all of them.
-func gatewayClasses(v *cluster.View) (out []string) {
+func ownGatewayClassNames(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
 		if gatewayconfig.IsOwnClass(c) {
 			out = append(out, c.Name)
@@ -204,12 +204,12 @@ func serviceFindings(svc *corev1.Service, opt Options) finding.List {
 	case kind == settings.LoadBalancerTypes[0] && svc.Annotations[targetTypeAnnotation] != "":
 		known := []string{string(model.IPTargets), string(model.InstanceTargets)}
 		value := svc.Annotations[targetTypeAnnotation]
-		return finding.List{notServedFinding(svc, targetTypeAnnotation, fmt.Sprintf("%q is neither ip nor instance%s%s", finding.TruncateValue(value), finding.DidYouMean(value, known), nothing), "set the annotation to ip or instance")}
+		return finding.List{notServedFinding(svc, targetTypeAnnotation, fmt.Sprintf("%q is neither ip nor instance%s%s", finding.TruncateValue(value), finding.SpellingHint(value, known), nothing), "set the annotation to ip or instance")}
 	}
 	return nil
 }
 
-func gatewayControllers() (out []string) {
+func gatewayControllerNames() (out []string) {
 	for _, c := range gatewayconfig.Controllers {
 		out = append(out, string(c))
 	}
@@ -217,7 +217,7 @@ func gatewayControllers() (out []string) {
 }
 
 func gatewayClassFindings(v *cluster.View, c *gwv1.GatewayClass) finding.List {
-	known := gatewayControllers()
+	known := gatewayControllerNames()
 	if !isMistyped(string(c.Spec.ControllerName), known...) {
 		return nil
 	}
@@ -228,7 +228,7 @@ func gatewayClassFindings(v *cluster.View, c *gwv1.GatewayClass) finding.List {
 			break
 		}
 		if gw.DeletionTimestamp == nil && len(gw.Status.Addresses)+len(gw.Finalizers) == 0 {
-			out.Add(classFinding(gw, "spec.gatewayClassName", "GatewayClass", c.Name, "controllerName "+wrong))
+			out.Add(mistypedControllerFinding(gw, "spec.gatewayClassName", "GatewayClass", c.Name, "controllerName "+wrong))
 		}
 	}
 	return out
@@ -238,10 +238,10 @@ func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	if len(gw.Status.Addresses)+len(gw.Finalizers) > 0 {
 		return nil
 	}
-	known := gatewayControllers()
+	known := gatewayControllerNames()
 	class, ok := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	if !ok {
-		near := finding.DidYouMean(string(gw.Spec.GatewayClassName), gatewayClasses(v))
+		near := finding.SpellingHint(string(gw.Spec.GatewayClassName), ownGatewayClassNames(v))
 		if near == "" {
 			return nil // another controller may not need the class
 		}
@@ -251,7 +251,7 @@ func gatewayFindings(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	if !isMistyped(string(class.Spec.ControllerName), known...) {
 		return nil
 	}
-	return finding.List{classFinding(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+mistypedText(string(class.Spec.ControllerName), known...))}
+	return finding.List{mistypedControllerFinding(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+mistypedText(string(class.Spec.ControllerName), known...))}
 }
 
 // missingServiceFindings returns a finding if a TargetGroupConfiguration is for a Service that does not exist.
@@ -269,7 +269,7 @@ func missingServiceFindings(v *cluster.View, o *gwconfig.TargetGroupConfiguratio
 	}
 	return finding.List{{
 		Object: cluster.RefOf(o), Field: "spec.targetReference.name", Reason: finding.ParametersInvalid, Severity: finding.Warning,
-		Message: fmt.Sprintf("Service %q does not exist%s; the configuration has no effect", o.Namespace+"/"+finding.TruncateValue(ref.Name), finding.DidYouMean(ref.Name, names)),
+		Message: fmt.Sprintf("Service %q does not exist%s; the configuration has no effect", o.Namespace+"/"+finding.TruncateValue(ref.Name), finding.SpellingHint(ref.Name, names)),
 		Fix:     "create the Service, or correct the name",
 	}}
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // callerIdentity returns a self-signed client certificate with its key.
-func callerIdentity() (servingIdentity, error) {
+func callerIdentity() (servingCertificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return servingIdentity{}, err
+		return servingCertificate{}, err
 	}
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "api server"}, IsCA: true, BasicConstraintsValid: true,
@@ -23,12 +23,12 @@ func callerIdentity() (servingIdentity, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err != nil {
-		return servingIdentity{}, err
+		return servingCertificate{}, err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return servingIdentity{}, err
+		return servingCertificate{}, err
 	}
 	pem := encodePEM("CERTIFICATE", der)
-	return servingIdentity{CA: pem, Cert: pem, Key: encodePEM("PRIVATE KEY", keyDER)}, nil
+	return servingCertificate{CA: pem, Cert: pem, Key: encodePEM("PRIVATE KEY", keyDER)}, nil
 }

@@ -39,7 +39,7 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !r.hasEnded && c.used+n > c.total {
-		largest := c.nextToRevoke(c.usedBy(r.address) + n)
+		largest := c.nextToRevoke(c.amountUsedBy(r.address) + n)
 		if largest == nil {
 			if c.releaseSignal == nil {
 				c.releaseSignal = make(chan struct{})
@@ -53,7 +53,7 @@ func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan stru
 	if r.hasEnded {
 		return false, nil
 	}
-	usage := c.usageOf(r.address)
+	usage := c.getOrCreateUsage(r.address)
 	if r.size == 0 {
 		usage.revocable = append(usage.revocable, r)
 	}
@@ -94,17 +94,17 @@ func (c *capacity) nextToRevoke(n int) *reservation {
 	return out
 }
 
-// usedBy returns how much an address uses. It creates no entry for the address, because a refused reservation is never
+// amountUsedBy returns how much an address uses. It creates no entry for the address, because a refused reservation is never
 // released, and only a release removes an entry.
-func (c *capacity) usedBy(address string) int {
+func (c *capacity) amountUsedBy(address string) int {
 	if usage := c.usage[address]; usage != nil {
 		return usage.used
 	}
 	return 0
 }
 
-// usageOf returns the usage of an address, and creates the entry if the address has no entry.
-func (c *capacity) usageOf(address string) *addressUsage {
+// getOrCreateUsage returns the usage of an address, and creates the entry if the address has no entry.
+func (c *capacity) getOrCreateUsage(address string) *addressUsage {
 	if c.usage == nil {
 		c.usage = map[string]*addressUsage{}
 	}
@@ -116,14 +116,14 @@ func (c *capacity) usageOf(address string) *addressUsage {
 
 // removeFromRevocable removes a reservation from the revocable reservations of its address.
 func (c *capacity) removeFromRevocable(r *reservation) {
-	usage := c.usageOf(r.address)
+	usage := c.getOrCreateUsage(r.address)
 	usage.revocable = slices.DeleteFunc(usage.revocable, func(o *reservation) bool { return o == r })
 }
 
 // subtract subtracts a reservation from the usage, and notifies the waiting callers.
 func (c *capacity) subtract(r *reservation) {
 	c.removeFromRevocable(r)
-	usage := c.usageOf(r.address)
+	usage := c.getOrCreateUsage(r.address)
 	usage.used, c.used = usage.used-r.size, c.used-r.size
 	if usage.used == 0 {
 		delete(c.usage, r.address)

@@ -61,19 +61,19 @@ func (k *CertificateKeeper) ExemptController(ctx context.Context) error {
 // exemptControllerIn writes the user into the match conditions of one webhook configuration, unless they already name the
 // user.
 func (k *CertificateKeeper) exemptControllerIn(ctx context.Context, configuration webhookConfiguration, user string) error {
-	var changes []webhook.Change
+	var changes []webhook.PatchOperation
 	for i, w := range configuration.webhooks {
 		for j, c := range w.conditions {
-			if w.usesService(k.Namespace, k.Service) && c.Name == exemptionCondition && !namesUser(c, user) {
+			if w.usesService(k.Namespace, k.Service) && c.Name == exemptionCondition && !containsUser(c, user) {
 				path := fmt.Sprintf("/webhooks/%d/matchConditions/%d/expression", i, j)
-				changes = append(changes, webhook.Change{Op: "replace", Path: path, Value: "request.userInfo.username != " + strconv.Quote(user)})
+				changes = append(changes, webhook.PatchOperation{Op: "replace", Path: path, Value: "request.userInfo.username != " + strconv.Quote(user)})
 			}
 		}
 	}
 	return k.patch(ctx, configuration, changes)
 }
 
-// namesUser reports whether a condition contains the user name.
-func namesUser(c admissionv1.MatchCondition, user string) bool {
+// containsUser reports whether a condition contains the user name.
+func containsUser(c admissionv1.MatchCondition, user string) bool {
 	return strings.Contains(c.Expression, strconv.Quote(user)) || strings.Contains(c.Expression, "'"+user+"'")
 }

@@ -66,21 +66,21 @@ func (k *CertificateKeeper) writeBundle(ctx context.Context, configuration webho
 	if configuration.hasOtherOwner || len(bundle) == 0 {
 		return nil
 	}
-	var changes []webhook.Change
+	var changes []webhook.PatchOperation
 	for i, w := range configuration.webhooks {
 		if w.usesService(k.Namespace, k.Service) && !bytes.Equal(w.client.CABundle, bundle) {
-			changes = append(changes, webhook.Change{Op: "add", Path: fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), Value: bundle})
+			changes = append(changes, webhook.PatchOperation{Op: "add", Path: fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), Value: bundle})
 		}
 	}
 	return k.patch(ctx, configuration, changes)
 }
 
 // patch applies changes to a webhook configuration. It fails if the configuration has changed since it was read.
-func (k *CertificateKeeper) patch(ctx context.Context, configuration webhookConfiguration, changes []webhook.Change) error {
+func (k *CertificateKeeper) patch(ctx context.Context, configuration webhookConfiguration, changes []webhook.PatchOperation) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(append([]webhook.Change{{Op: "test", Path: "/metadata/resourceVersion", Value: configuration.version}}, changes...))
+	data, err := json.Marshal(append([]webhook.PatchOperation{{Op: "test", Path: "/metadata/resourceVersion", Value: configuration.version}}, changes...))
 	if err != nil {
 		return err
 	}

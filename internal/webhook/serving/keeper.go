@@ -41,7 +41,8 @@ type CertificateKeeper struct {
 	// Secret and Service are names in Namespace. Configuration is the name of both webhook configurations; the bundle is
 	// written only into webhooks that use the Service.
 	Namespace, Secret, Service, Configuration string
-	// SelfSubjectReviews is the client that reads the name of the user of this process; nil leaves match conditions unchanged.
+	// SelfSubjectReviews is the client that reads the name of the user of this process; nil leaves match conditions
+	// unchanged.
 	SelfSubjectReviews authenticationclient.SelfSubjectReviewInterface
 	Clock              clock.PassiveClock
 	Log                logr.Logger
@@ -107,12 +108,12 @@ func (k *CertificateKeeper) hostNames() []string {
 }
 
 // sharedIdentity returns the certificate that the replicas share. It creates or replaces the certificate if needed.
-func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity, error) {
+func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingCertificate, error) {
 	for range 3 {
 		have, err := k.Secrets.Get(ctx, k.Secret, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
 		if err != nil && !missing {
-			return servingIdentity{}, fmt.Errorf("read secret %s: %w", k.Secret, err)
+			return servingCertificate{}, fmt.Errorf("read secret %s: %w", k.Secret, err)
 		}
 		if missing {
 			have = &corev1.Secret{Type: corev1.SecretTypeTLS, ObjectMeta: metav1.ObjectMeta{
@@ -121,7 +122,7 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 				Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 			}}
 		}
-		id := servingIdentity{CA: have.Data[caBundleKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
+		id := servingCertificate{CA: have.Data[caBundleKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
 		cert, err := id.parse()
 		if err == nil && id.isUsable(cert, k.hostNames(), k.Clock.Now()) {
 			return id, nil
@@ -135,8 +136,8 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 			// If the Secret was deleted, other replicas serve the old certificate until they read the new certificate.
 			previous = k.currentAuthorities
 		}
-		if id, err = newIdentity(k.hostNames(), previous, k.Clock.Now()); err != nil {
-			return servingIdentity{}, err
+		if id, err = newServingCertificate(k.hostNames(), previous, k.Clock.Now()); err != nil {
+			return servingCertificate{}, err
 		}
 		next := have.DeepCopy()
 		next.Data = map[string][]byte{caBundleKey: id.CA, corev1.TLSCertKey: id.Cert, corev1.TLSPrivateKeyKey: id.Key}
@@ -150,11 +151,11 @@ func (k *CertificateKeeper) sharedIdentity(ctx context.Context) (servingIdentity
 			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Clock.Now().Add(durations.CertificateLifetime))
 			return id, nil
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
-			return servingIdentity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
+			return servingCertificate{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
 		}
 		// Another replica has written a certificate. The next attempt uses that certificate.
 	}
-	return servingIdentity{}, fmt.Errorf("secret %s was changed by another client during each attempt", k.Secret)
+	return servingCertificate{}, fmt.Errorf("secret %s was changed by another client during each attempt", k.Secret)
 }
 
 // serveUnsharedCertificate serves a certificate that only this process has. It creates a certificate if the process has no
@@ -163,7 +164,7 @@ func (k *CertificateKeeper) serveUnsharedCertificate() error {
 	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.CertificateLifetime/3 {
 		return nil
 	}
-	id, err := newIdentity(k.hostNames(), nil, k.Clock.Now())
+	id, err := newServingCertificate(k.hostNames(), nil, k.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -176,7 +177,7 @@ func (k *CertificateKeeper) serveUnsharedCertificate() error {
 }
 
 // serveIdentity sets the certificate that is served, and records its CAs.
-func (k *CertificateKeeper) serveIdentity(id servingIdentity, cert *tls.Certificate) {
+func (k *CertificateKeeper) serveIdentity(id servingCertificate, cert *tls.Certificate) {
 	k.currentAuthorities = id.CA
 	k.servedCertificate.Store(cert)
 }

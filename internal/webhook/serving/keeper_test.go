@@ -122,7 +122,7 @@ func TestRotationLeavesNoGap(t *testing.T) {
 	if replicas[0].Certificate() == first {
 		t.Error("the certificate was never replaced")
 	}
-	if n := len(parseAuthorities(a.bundle(mutatingPath, 0))); n > maxAuthorities {
+	if n := len(parseCACertificates(a.bundle(mutatingPath, 0))); n > maxAuthorities {
 		t.Errorf("the bundle has grown to %d CAs", n)
 	}
 }
@@ -220,7 +220,7 @@ func TestACertificateIsServedWithoutTheAPIServer(t *testing.T) {
 func TestResourcesOfOtherOwnersAreNotChanged(t *testing.T) {
 	a := newFakeAPIServer(t)
 	a.createConfigurations(map[string]any{certManagerAnnotation: "ns/cert"})
-	id, err := newIdentity([]string{"another.name"}, nil, startTime)
+	id, err := newServingCertificate([]string{"another.name"}, nil, startTime)
 	if err != nil {
 		t.Fatal(err)
 	}

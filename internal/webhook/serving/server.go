@@ -195,7 +195,7 @@ func (c *certificateSelector) renew(ctx context.Context) {
 	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()
 	for {
-		w, err := c.readFiles()
+		w, err := c.newFileWatcher()
 		switch now := c.keeper.Clock.Now(); {
 		case err == nil:
 			c.files.Store(w)
@@ -246,8 +246,8 @@ func (c *certificateSelector) watchFiles(ctx context.Context, w *certwatcher.Cer
 	<-ended
 }
 
-// readFiles returns a watcher of the files. The error is fs.ErrNotExist if one of the files does not exist.
-func (c *certificateSelector) readFiles() (*certwatcher.CertWatcher, error) {
+// newFileWatcher returns a watcher of the files. The error is fs.ErrNotExist if one of the files does not exist.
+func (c *certificateSelector) newFileWatcher() (*certwatcher.CertWatcher, error) {
 	for _, f := range []string{c.certFile, c.keyFile} {
 		if _, err := os.Stat(f); err != nil {
 			return nil, err

@@ -96,9 +96,9 @@ func TestServerServesCertificateOfKeeper(t *testing.T) {
 }
 
 // writeCertificate writes a certificate that is valid now, and its key, to the files of the server.
-func writeCertificate(t *testing.T, dir string) servingIdentity {
+func writeCertificate(t *testing.T, dir string) servingCertificate {
 	t.Helper()
-	id, err := newIdentity([]string{dnsName}, nil, time.Now())
+	id, err := newServingCertificate([]string{dnsName}, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestAcceptance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two local worlds")
 	}
-	if worldtest.TestsOtherController() {
+	if worldtest.IsOtherControllerTested() {
 		t.Skip("the acceptance run has flags of Fulcrum")
 	}
 	first := worldtest.Start(t, world.Options{})

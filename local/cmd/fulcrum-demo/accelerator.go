@@ -65,10 +65,10 @@ func (d *demo) applyAccelerator(ctx context.Context) error {
 		what, url string
 		check     func(scenario.Reply) error
 	}{
-		{"Ingress", "https://shop.example.com/", checkAnsweredByApp("shop")},
+		{"Ingress", "https://shop.example.com/", checkAppResponded("shop")},
 		{"Gateway", "http://" + storeHost + "/cart", checkRedirectTo("https://" + storeHost + ":443/cart")},
 	} {
-		if err := a.awaitAnswer(ctx, e.what, e.url, e.check); err != nil {
+		if err := a.awaitResponse(ctx, e.what, e.url, e.check); err != nil {
 			return err
 		}
 	}
@@ -89,8 +89,8 @@ type acceleratorDemo struct {
 	acceleratorHostname string
 }
 
-// awaitAnswer sends requests to the accelerator until a response passes check.
-func (d acceleratorDemo) awaitAnswer(ctx context.Context, what, url string, check func(scenario.Reply) error) error {
+// awaitResponse sends requests to the accelerator until a response passes check.
+func (d acceleratorDemo) awaitResponse(ctx context.Context, what, url string, check func(scenario.Reply) error) error {
 	client := d.world.HTTPClient(d.acceleratorHostname)
 	began := time.Now()
 	return await.Success(ctx, limitConverge, func(ctx context.Context) error {
@@ -122,13 +122,13 @@ func (d acceleratorDemo) failOver(ctx context.Context) error {
 		return err
 	}
 	d.report("the applications behind the Gateway have no pods")
-	if err := d.awaitAnswer(ctx, "other region", url, checkAnsweredByApp(otherApp)); err != nil {
+	if err := d.awaitResponse(ctx, "other region", url, checkAppResponded(otherApp)); err != nil {
 		return err
 	}
 	if err := scale(func(n int) int { return n }); err != nil {
 		return err
 	}
-	return d.awaitAnswer(ctx, "back", url, checkRedirectTo("https://"+storeHost+":443/cart"))
+	return d.awaitResponse(ctx, "back", url, checkRedirectTo("https://"+storeHost+":443/cart"))
 }
 
 // addresses returns the static addresses in the status of the GlobalAccelerator.

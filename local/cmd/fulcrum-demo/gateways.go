@@ -63,7 +63,7 @@ func (d *demo) applyGateways(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, request := range []func(context.Context, string) error{d.requestRedirect, d.requestWeighted, d.requestGRPC} {
+	for _, request := range []func(context.Context, string) error{d.requestRedirect, d.requestWeightedRoute, d.requestGRPC} {
 		if err := await.Success(ctx, limitConverge, func(ctx context.Context) error { return request(ctx, shown["web"]) }); err != nil {
 			return err
 		}
@@ -107,8 +107,8 @@ func (d *demo) requestRedirect(ctx context.Context, hostname string) error {
 	return nil
 }
 
-// requestWeighted sends many requests and counts the responses of each version.
-func (d *demo) requestWeighted(ctx context.Context, hostname string) error {
+// requestWeightedRoute sends many requests and counts the responses of each version.
+func (d *demo) requestWeightedRoute(ctx context.Context, hostname string) error {
 	const requests, url = 200, "https://" + storeHost + "/"
 	client := d.world.HTTPClient(hostname)
 	count := map[string]int{}

@@ -15,8 +15,8 @@ type expectation struct {
 	check     func(scenario.Reply) error
 }
 
-// checkAnsweredByApp returns a check that a pod of an app has responded.
-func checkAnsweredByApp(app string) func(scenario.Reply) error {
+// checkAppResponded returns a check that a pod of an app has responded.
+func checkAppResponded(app string) func(scenario.Reply) error {
 	return func(r scenario.Reply) error {
 		if r.Status != 200 || r.Pod == nil || r.Pod.App != app {
 			return fmt.Errorf("want 200 from a pod of %s", app)
@@ -46,9 +46,9 @@ func checkLoadBalancerStatus(want int) func(scenario.Reply) error {
 func (d *demo) requestShop(ctx context.Context) error {
 	for _, e := range []expectation{
 		{"http://shop.example.com/cart?item=1", "redirect to HTTPS", checkRedirectTo("https://shop.example.com:443/cart?item=1")},
-		{"https://shop.example.com/", "default path", checkAnsweredByApp("shop")},
-		{"https://shop.example.com/api/orders", "path route", checkAnsweredByApp("api")},
-		{"https://api.example.com/orders", "host route", checkAnsweredByApp("api")},
+		{"https://shop.example.com/", "default path", checkAppResponded("shop")},
+		{"https://shop.example.com/api/orders", "path route", checkAppResponded("api")},
+		{"https://api.example.com/orders", "host route", checkAppResponded("api")},
 		{"https://other.example.com/", "no rule", checkLoadBalancerStatus(404)},
 	} {
 		r, err := scenario.Get(ctx, d.shopClient, e.url, nil)
@@ -76,7 +76,7 @@ func (d *demo) requestBothPods(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := checkAnsweredByApp("shop")(r); err != nil {
+			if err := checkAppResponded("shop")(r); err != nil {
 				return fmt.Errorf("%s: %w", r, err)
 			}
 			count[r.Pod.Pod]++

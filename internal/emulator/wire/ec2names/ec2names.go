@@ -36,17 +36,17 @@ var nameTable = sync.OnceValue(func() map[memberKey]string {
 	return m
 })
 
-// Request returns the name of a member in requests. typ is the Go name of the structure. The default is the Go name.
-func Request(typ, member string) string {
+// RequestName returns the name of a member in requests. typ is the Go name of the structure. The default is the Go name.
+func RequestName(typ, member string) string {
 	if name, ok := nameTable()[memberKey{"request", typ, member}]; ok {
 		return name
 	}
 	return member
 }
 
-// Response returns the name of a member in responses. typ is the Go name of the structure. The default is the Go name with a
-// lower-case first letter.
-func Response(typ, member string) string {
+// ResponseName returns the name of a member in responses. typ is the Go name of the structure. The default is the Go name
+// with a lower-case first letter.
+func ResponseName(typ, member string) string {
 	if name, ok := nameTable()[memberKey{"response", typ, member}]; ok {
 		return name
 	}

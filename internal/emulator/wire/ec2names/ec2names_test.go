@@ -15,10 +15,10 @@ func TestNamesOnTheWire(t *testing.T) {
 		{"GroupDescription", "description", "CreateSecurityGroupInput", "Description"},
 		{"VpcId", "vpcId", "Subnet", "VpcId"},
 	} {
-		if got := ec2names.Request(c.typ, c.member); got != c.request {
+		if got := ec2names.RequestName(c.typ, c.member); got != c.request {
 			t.Errorf("request %s.%s: want %s, got %s", c.typ, c.member, c.request, got)
 		}
-		if got := ec2names.Response(c.typ, c.member); got != c.response {
+		if got := ec2names.ResponseName(c.typ, c.member); got != c.response {
 			t.Errorf("response %s.%s: want %s, got %s", c.typ, c.member, c.response, got)
 		}
 	}

@@ -44,7 +44,7 @@ type Violation struct {
 
 // Text returns the violation as one line.
 func (v Violation) Text() string {
-	return finding.Printable(v.Field + ": " + v.Message + "; " + v.Fix)
+	return finding.EscapeNonPrintable(v.Field + ": " + v.Message + "; " + v.Fix)
 }
 
 // Subject is the GlobalAccelerator that is checked.

@@ -17,7 +17,7 @@ const maxMessage = 32700
 // newCondition returns a condition. It escapes characters in the message that are not printable, because they may come from
 // values of users, and cuts a message that is too long.
 func newCondition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
-	message = finding.Truncate(finding.Printable(message), maxMessage)
+	message = finding.Truncate(finding.EscapeNonPrintable(message), maxMessage)
 	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
 }
 
@@ -44,10 +44,10 @@ func mergeConditions(have, want []metav1.Condition, now metav1.Time) []metav1.Co
 
 // sameConditions reports whether conditions are equal, except for their order and times.
 func sameConditions(a, b []metav1.Condition) bool {
-	return equality.Semantic.DeepEqual(withoutTimes(a), withoutTimes(b))
+	return equality.Semantic.DeepEqual(withoutTransitionTimes(a), withoutTransitionTimes(b))
 }
 
-func withoutTimes(all []metav1.Condition) []metav1.Condition {
+func withoutTransitionTimes(all []metav1.Condition) []metav1.Condition {
 	out := slices.Clone(all)
 	for i := range out {
 		out[i].LastTransitionTime = metav1.Time{}

@@ -22,7 +22,7 @@ func (r *Status) GatewayPatch() cluster.Patch {
 		conditions = append(conditions, c)
 	}
 	name := strings.ToLower(r.Outcome.DNSNames[model.LoadBalancerID])
-	sets := r.countAttachedSets()
+	sets := r.countAttachedListenerSets()
 	blocked := r.IsBlocked()
 	return cluster.StatusEdit{Ref: r.ref(), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.Gateway).Status
@@ -35,7 +35,7 @@ func (r *Status) GatewayPatch() cluster.Patch {
 			fields["addresses"] = []gwv1.GatewayStatusAddress{{Type: &kind, Value: name}}
 		}
 		if !blocked {
-			if next, differ := mergeListeners(have.Listeners, listenerReport{r}.listenerEntries(r.ref()), now); differ {
+			if next, differ := mergeListeners(have.Listeners, listenerReport{r}.listenerStatuses(r.ref()), now); differ {
 				fields["listeners"] = next
 			}
 			if !equality.Semantic.DeepEqual(have.AttachedListenerSets, sets) {
@@ -54,7 +54,7 @@ func (r *Status) acceptedCondition() metav1.Condition {
 	generation := r.Gateway.Generation
 	for _, x := range r.found[r.ref()] {
 		if blocksGateway(x) {
-			return newCondition(of, metav1.ConditionFalse, gatewayReason(x.Reason), x.Text(), generation)
+			return newCondition(of, metav1.ConditionFalse, gatewayAcceptedReason(x.Reason), x.Text(), generation)
 		}
 	}
 	if i := slices.IndexFunc(r.Gateway.Spec.Addresses, func(a gwv1.GatewaySpecAddress) bool { return a.Value != "" }); i >= 0 {
@@ -107,7 +107,7 @@ func (r *Status) acceptedCondition() metav1.Condition {
 func (r *Status) programmedCondition() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.liveLoadBalancer()
-	unserved := listenerReport{r}.nothingServedReason()
+	unserved := listenerReport{r}.noListenerServedReason()
 	switch {
 	case unserved.Reason != "":
 		return newCondition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
@@ -141,11 +141,12 @@ func (r *Status) isProgrammed() bool {
 // BecomesProgrammed reports whether the load balancer is active, and the status of the Gateway does not show this yet.
 func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.liveLoadBalancer()
-	return live && lb.Active && !r.IsBlocked() && !r.isProgrammed() && listenerReport{r}.nothingServedReason().Reason == ""
+	return live && lb.Active && !r.IsBlocked() && !r.isProgrammed() && listenerReport{r}.noListenerServedReason().Reason == ""
 }
 
-// countAttachedSets returns the number of accepted ListenerSets with a valid listener; nil if ListenerSets are not read.
-func (r *Status) countAttachedSets() *int32 {
+// countAttachedListenerSets returns the number of accepted ListenerSets with a valid listener; nil if ListenerSets are not
+// read.
+func (r *Status) countAttachedListenerSets() *int32 {
 	if !r.ListenerSets {
 		return nil
 	}

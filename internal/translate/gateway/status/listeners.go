@@ -187,10 +187,10 @@ func (r listenerReport) firstError(parent finding.Ref, port int32) string {
 	return ""
 }
 
-// nothingServedReason returns the reason why no listener is served although the load balancer is active. It returns the zero
-// Problem if a listener is served, or if no listener has a problem. The reason has no details of ListenerSets, because
+// noListenerServedReason returns the reason why no listener is served although the load balancer is active. It returns the
+// zero Problem if a listener is served, or if no listener has a problem. The reason has no details of ListenerSets, because
 // ListenerSets may be in other namespaces.
-func (r listenerReport) nothingServedReason() attach.Problem {
+func (r listenerReport) noListenerServedReason() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.AllResources {
 		return attach.Problem{}
 	}
@@ -230,8 +230,8 @@ func (r *Status) countListeners(parent finding.Ref) (valid, faulty int) {
 	return valid, faulty
 }
 
-// listenerEntries returns the statuses of the listeners of a Gateway or a ListenerSet.
-func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatus {
+// listenerStatuses returns the statuses of the listeners of a Gateway or a ListenerSet.
+func (r listenerReport) listenerStatuses(parent finding.Ref) []gwv1.ListenerStatus {
 	out := []gwv1.ListenerStatus{}
 	for i, l := range r.Attached.Listeners {
 		if l.Parent == parent {
@@ -250,8 +250,9 @@ const (
 	noRouteAttachedMessage = "No route is attached; "
 )
 
-// IsAdvice reports whether a condition of a listener is met, but has a message about something that the user may not expect.
-func IsAdvice(c metav1.Condition) bool {
+// HasAdvisoryMessage reports whether a condition of a listener is met, but has a message about something that the user may
+// not expect.
+func HasAdvisoryMessage(c metav1.Condition) bool {
 	return c.Status == metav1.ConditionTrue && (c.Message == secretsNotReadMessage || strings.HasPrefix(c.Message, noRouteAttachedMessage))
 }
 

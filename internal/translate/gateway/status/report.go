@@ -49,9 +49,9 @@ type Status struct {
 	listeners []listenerResult // by index in Attached.Listeners
 }
 
-// RouteAndSetEdits returns the patches for the status of the routes and ListenerSets of the Gateway.
-func (r *Status) RouteAndSetEdits() []cluster.Patch {
-	return append(r.routeEdits(), r.listenerSetEdits()...)
+// RouteAndListenerSetPatches returns the patches for the status of the routes and ListenerSets of the Gateway.
+func (r *Status) RouteAndListenerSetPatches() []cluster.Patch {
+	return append(r.routePatches(), r.listenerSetPatches()...)
 }
 
 func (r *Status) ref() finding.Ref { return cluster.RefOf(r.Gateway) }

@@ -34,7 +34,9 @@ func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
 	found := r.found[cluster.RefOf(route)]
 	served := slices.ContainsFunc(ports, func(port int32) bool {
-		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionRowOf(x).effect == setsAcceptedFalse })
+		return !slices.ContainsFunc(found, func(x finding.Finding) bool {
+			return x.Port == port && conditionChangeFor(x).effect == setsAcceptedFalse
+		})
 	})
 	var all finding.List
 	adviceOfPorts := ""
@@ -43,7 +45,7 @@ func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 		case x.Port == 0:
 			all = append(all, x)
 		case !slices.Contains(ports, x.Port):
-		case served && conditionRowOf(x).effect == setsAcceptedFalse:
+		case served && conditionChangeFor(x).effect == setsAcceptedFalse:
 			adviceOfPorts = cmp.Or(adviceOfPorts, x.TextWithField())
 		default:
 			all = append(all, x)
@@ -51,7 +53,7 @@ func (r *Status) resultOnPorts(i int, ports []int32) routeResult {
 	}
 	out := routeResultOf(all)
 	if r.Controller == gatewayconfig.FulcrumController {
-		out.acceptPartially(all, ruleCount(route))
+		out.markPartiallyInvalid(all, ruleCount(route))
 	}
 	out.advice = cmp.Or(adviceOfPorts, out.advice)
 	return out
@@ -75,13 +77,13 @@ func ruleCount(route cluster.Object) int {
 	return 1 // routes of other kinds have one rule
 }
 
-// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. rules is the number
-// of its rules. It is called only for controller name gateway.fulcrum.dev/aws. AWS Load Balancer Controller accepts either
-// the whole route or nothing.
-func (v *routeResult) acceptPartially(found finding.List, rules int) {
+// markPartiallyInvalid accepts a route if only some of its rules have problems, as the Gateway API requires. rules is the
+// number of its rules. It is called only for controller name gateway.fulcrum.dev/aws. AWS Load Balancer Controller accepts
+// either the whole route or nothing.
+func (v *routeResult) markPartiallyInvalid(found finding.List, rules int) {
 	wrong := map[int]bool{}
 	for _, x := range found {
-		if conditionRowOf(x).effect != setsAcceptedFalse {
+		if conditionChangeFor(x).effect != setsAcceptedFalse {
 			continue
 		}
 		var n int
@@ -104,7 +106,7 @@ func (v *routeResult) acceptPartially(found finding.List, rules int) {
 func routeResultOf(found finding.List) routeResult {
 	var out routeResult
 	for _, x := range found {
-		row := conditionRowOf(x)
+		row := conditionChangeFor(x)
 		switch {
 		case row.effect == setsAcceptedFalse && out.accepted.Reason == "":
 			out.accepted = attach.Problem{Reason: row.reason, Message: x.TextWithField()}
@@ -167,9 +169,9 @@ func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
 	return k
 }
 
-// routeEdits returns the patches that write the entries of the Gateway into the status of its routes, and remove the entries
-// of parentRefs that the routes no longer have.
-func (r *Status) routeEdits() []cluster.Patch {
+// routePatches returns the patches that write the entries of the Gateway into the status of its routes, and remove the
+// entries of parentRefs that the routes no longer have.
+func (r *Status) routePatches() []cluster.Patch {
 	// The Gateway may have had another class of this controller before, and its ListenerSets may have belonged to another
 	// Gateway.
 	own := entrySelector{gatewayconfig.Controllers, map[cluster.Ref]bool{cluster.RefOf(r.Gateway): true}}
@@ -180,13 +182,14 @@ func (r *Status) routeEdits() []cluster.Patch {
 	attached := map[cluster.Ref]bool{}
 	for i, route := range r.Attached.Routes {
 		attached[cluster.RefOf(route.Object)] = true
-		out = append(out, own.editPatch(route.Object, r.routeEntries(i)))
+		out = append(out, own.replaceEntriesPatch(route.Object, r.routeParentStatuses(i)))
 	}
-	return sortedEdits(append(out, own.removalPatches(r.View, attached)...))
+	return sortedPatches(append(out, own.removeEntriesPatches(r.View, attached)...))
 }
 
-// routeEntries returns the status entries of a route for the Gateway and its ListenerSets, one for each distinct parentRef.
-func (r *Status) routeEntries(i int) []gwv1.RouteParentStatus {
+// routeParentStatuses returns the status entries of a route for the Gateway and its ListenerSets, one for each distinct
+// parentRef.
+func (r *Status) routeParentStatuses(i int) []gwv1.RouteParentStatus {
 	route := r.Attached.Routes[i]
 	refs, _ := cluster.RouteParents(route.Object)
 	var out []gwv1.RouteParentStatus
@@ -204,8 +207,8 @@ func (r *Status) routeEntries(i int) []gwv1.RouteParentStatus {
 	return out
 }
 
-// sortedEdits sorts patches by their objects.
-func sortedEdits(all []cluster.Patch) []cluster.Patch {
+// sortedPatches sorts patches by their objects.
+func sortedPatches(all []cluster.Patch) []cluster.Patch {
 	slices.SortStableFunc(all, func(a, b cluster.Patch) int {
 		return a.(cluster.StatusEdit).Ref.Compare(b.(cluster.StatusEdit).Ref)
 	})
@@ -218,24 +221,24 @@ type entrySelector struct {
 	parents     map[cluster.Ref]bool
 }
 
-// removalPatches returns patches that remove the selected entries from the status of all routes, except for the routes in
-// except. It adds these routes to except.
-func (own entrySelector) removalPatches(v *cluster.View, except map[cluster.Ref]bool) []cluster.Patch {
+// removeEntriesPatches returns patches that remove the selected entries from the status of all routes, except for the routes
+// in except. It adds these routes to except.
+func (own entrySelector) removeEntriesPatches(v *cluster.View, except map[cluster.Ref]bool) []cluster.Patch {
 	var out []cluster.Patch
 	for parent := range own.parents {
 		for _, obj := range cluster.RoutesOf(v, parent) {
 			if ref := cluster.RefOf(obj); !except[ref] {
 				except[ref] = true
-				out = append(out, own.editPatch(obj, nil))
+				out = append(out, own.replaceEntriesPatch(obj, nil))
 			}
 		}
 	}
 	return out
 }
 
-// editPatch returns a patch that replaces the selected entries in the status of a route by want. Other entries stay
+// replaceEntriesPatch returns a patch that replaces the selected entries in the status of a route by want. Other entries stay
 // unchanged.
-func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParentStatus) cluster.StatusEdit {
+func (own entrySelector) replaceEntriesPatch(route cluster.Object, want []gwv1.RouteParentStatus) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
 		_, have := cluster.RouteParents(obj)
@@ -276,10 +279,10 @@ func (own entrySelector) editPatch(route cluster.Object, want []gwv1.RouteParent
 	}}
 }
 
-// RemovalPatches returns patches that remove the entries with the previous controller names from the status of all routes of
-// a Gateway and of its ListenerSets. If unserved is true, because no class of this controller serves the Gateway any more,
-// the status that this controller wrote for its ListenerSets is reset.
-func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
+// RouteStatusRemovalPatches returns patches that remove the entries with the previous controller names from the status of
+// all routes of a Gateway and of its ListenerSets. If unserved is true, because no class of this controller serves the
+// Gateway any more, the status that this controller wrote for its ListenerSets is reset.
+func RouteStatusRemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
 	own := entrySelector{previous, map[cluster.Ref]bool{gateway: true}}
 	var out []cluster.Patch
 	for _, s := range cluster.List[*gwv1.ListenerSet](v, cluster.Query{
@@ -290,5 +293,5 @@ func RemovalPatches(v *cluster.View, gateway cluster.Ref, previous []gwv1.Gatewa
 			out = append(out, attach.ListenerSetStatusReset(cluster.RefOf(s)))
 		}
 	}
-	return sortedEdits(append(out, own.removalPatches(v, map[cluster.Ref]bool{})...))
+	return sortedPatches(append(out, own.removeEntriesPatches(v, map[cluster.Ref]bool{})...))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// listenerSetEdits returns the patches for the status of the ListenerSets of the Gateway. While the whole Gateway is held,
+// listenerSetPatches returns the patches for the status of the ListenerSets of the Gateway. While the whole Gateway is held,
 // the status of accepted ListenerSets is not changed.
-func (r *Status) listenerSetEdits() []cluster.Patch {
+func (r *Status) listenerSetPatches() []cluster.Patch {
 	var out []cluster.Patch
 	for _, s := range r.Attached.Sets {
 		if s.Accepted && r.IsBlocked() {
@@ -19,15 +19,15 @@ func (r *Status) listenerSetEdits() []cluster.Patch {
 		conditions := r.listenerSetConditions(s)
 		entries := []gwv1.ListenerStatus{}
 		if s.Accepted {
-			entries = listenerReport{r}.listenerEntries(cluster.RefOf(s.Object))
+			entries = listenerReport{r}.listenerStatuses(cluster.RefOf(s.Object))
 		}
-		out = append(out, listenerSetEdit(s.Object, conditions, entries))
+		out = append(out, listenerSetPatch(s.Object, conditions, entries))
 	}
 	return out
 }
 
-// listenerSetEdit returns a patch that sets the conditions and listeners in the status of a ListenerSet.
-func listenerSetEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv1.ListenerStatus) cluster.StatusEdit {
+// listenerSetPatch returns a patch that sets the conditions and listeners in the status of a ListenerSet.
+func listenerSetPatch(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv1.ListenerStatus) cluster.StatusEdit {
 	return cluster.StatusEdit{Ref: cluster.RefOf(set), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.ListenerSet).Status
 		fields := map[string]any{}

@@ -16,23 +16,23 @@ const (
 	addsAdvice                                   // sets the message of condition Accepted, which stays True
 )
 
-// conditionRow is the effect of a finding on conditions, and the reason that the changed condition gets.
-type conditionRow struct {
+// conditionChange is the effect of a finding on conditions, and the reason that the changed condition gets.
+type conditionChange struct {
 	effect conditionEffect
 	reason string
 }
 
 // Rows that conditionTable uses several times.
 var (
-	unsupportedValue = conditionRow{setsAcceptedFalse, string(gwv1.RouteReasonUnsupportedValue)}
-	incompatible     = conditionRow{setsAcceptedFalse, string(gwv1.RouteReasonIncompatibleFilters)}
-	backendNotFound  = conditionRow{setsResolvedRefsFalse, string(gwv1.RouteReasonBackendNotFound)}
-	notPermitted     = conditionRow{setsResolvedRefsFalse, string(gwv1.RouteReasonRefNotPermitted)}
-	advice           = conditionRow{addsAdvice, ""}
+	unsupportedValue = conditionChange{setsAcceptedFalse, string(gwv1.RouteReasonUnsupportedValue)}
+	incompatible     = conditionChange{setsAcceptedFalse, string(gwv1.RouteReasonIncompatibleFilters)}
+	backendNotFound  = conditionChange{setsResolvedRefsFalse, string(gwv1.RouteReasonBackendNotFound)}
+	notPermitted     = conditionChange{setsResolvedRefsFalse, string(gwv1.RouteReasonRefNotPermitted)}
+	advice           = conditionChange{addsAdvice, ""}
 )
 
 // conditionTable has the row for each reason of a finding about a route.
-var conditionTable = map[finding.Reason]conditionRow{
+var conditionTable = map[finding.Reason]conditionChange{
 	finding.BackendNotFound:          backendNotFound,
 	finding.BackendPortNotFound:      backendNotFound,
 	finding.TargetGroupNotFound:      backendNotFound,
@@ -84,9 +84,9 @@ var listenerReasons = map[finding.Reason]string{
 	finding.HostNotOwned:          string(gwv1.ListenerReasonInvalidCertificateRef),
 }
 
-// conditionRowOf returns the effect of a finding on the conditions of a route. An error that is not in the
+// conditionChangeFor returns the effect of a finding on the conditions of a route. An error that is not in the
 // table, for example because AWS refused a change, sets Accepted to False with the reason of the finding.
-func conditionRowOf(x finding.Finding) conditionRow {
+func conditionChangeFor(x finding.Finding) conditionChange {
 	row, ok := conditionTable[x.Reason]
 	switch {
 	case x.Reason == finding.ParametersInvalid && x.Severity != finding.Error:
@@ -96,11 +96,11 @@ func conditionRowOf(x finding.Finding) conditionRow {
 	case x.Severity != finding.Error:
 		return advice
 	}
-	return conditionRow{setsAcceptedFalse, string(x.Reason)}
+	return conditionChange{setsAcceptedFalse, string(x.Reason)}
 }
 
-// gatewayReason returns the reason of condition Accepted of a Gateway for a finding that blocks the Gateway.
-func gatewayReason(reason finding.Reason) string {
+// gatewayAcceptedReason returns the reason of condition Accepted of a Gateway for a finding that blocks the Gateway.
+func gatewayAcceptedReason(reason finding.Reason) string {
 	switch reason {
 	case finding.ParametersInvalid, finding.AnnotationInvalid, finding.TagReserved, finding.TagInvalid:
 		return string(gwv1.GatewayReasonInvalidParameters)

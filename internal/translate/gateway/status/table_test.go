@@ -105,7 +105,7 @@ func TestConditionsOfFindings(t *testing.T) {
 		{finding.QuotaReached, finding.Warning, addsAdvice, ""},
 		{finding.RouteFieldIgnored, finding.Warning, addsAdvice, ""},
 	} {
-		if got := conditionRowOf(finding.Finding{Reason: c.reason, Severity: c.severity}); got != (conditionRow{c.of, c.want}) {
+		if got := conditionChangeFor(finding.Finding{Reason: c.reason, Severity: c.severity}); got != (conditionChange{c.of, c.want}) {
 			t.Errorf("%s %s: %v", c.severity, c.reason, got)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ruleOwner has the desired rules of the security groups of nodes and pods: the rules that each binding needs, and the
+// ruleRegistry has the desired rules of the security groups of nodes and pods: the rules that each binding needs, and the
 // security groups that must still be compared with AWS. It also has a lock for each security group, so that only one run at
 // a time changes its rules. It makes no calls to AWS.
 //
 // Only runs of a binding change the rules that the binding needs: before they register targets, and after they have
 // deregistered targets. So no run of another binding removes a rule that is still needed. After the start of the process,
 // the rules of the bindings that have not run yet are read once.
-type ruleOwner struct {
+type ruleRegistry struct {
 	mu            sync.Mutex
 	contributions *bindingplan.RuleAggregate
 	// contributionsComplete reports whether contributions includes the bindings that have not run in this process.
@@ -45,17 +45,17 @@ type ruleOwner struct {
 type contributor struct {
 	// hasRun reports whether a run of the binding in this process has determined the rules that it needs.
 	hasRun bool
-	// hasHadRules reports whether a run of the binding in this process has determined that it needs rules. Otherwise the
+	// hasNeededRules reports whether a run of the binding in this process has determined that it needs rules. Otherwise the
 	// security groups in which it had rules may be unknown.
-	hasHadRules bool
+	hasNeededRules bool
 	// unsyncedSecurityGroups are the security groups that the next run of the binding must compare with AWS.
 	unsyncedSecurityGroups map[string]bool
 	// allUnsynced reports whether the next run of the binding must compare all security groups with AWS.
 	allUnsynced bool
 }
 
-func newRuleOwner() *ruleOwner {
-	return &ruleOwner{
+func newRuleOwner() *ruleRegistry {
+	return &ruleRegistry{
 		contributions: bindingplan.NewRuleAggregate(), byBinding: map[Key]contributor{}, uncomparedSecurityGroups: map[string]bool{}, refusedChanges: map[string]refusedChange{}, securityGroupLocks: map[string]chan struct{}{},
 		knownSecurityGroupIDs: map[string]bool{}, foundSecurityGroups: map[string][]string{}, nodeSecurityGroups: map[string]*bindingplan.NodeSecurityGroups{},
 	}
@@ -63,7 +63,7 @@ func newRuleOwner() *ruleOwner {
 
 // nodeSecurityGroupsOf returns the security groups that were last stored for the nodes that a selector matches; nil if none
 // are stored.
-func (o *ruleOwner) nodeSecurityGroupsOf(selector string) *bindingplan.NodeSecurityGroups {
+func (o *ruleRegistry) nodeSecurityGroupsOf(selector string) *bindingplan.NodeSecurityGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.nodeSecurityGroups[selector]
@@ -74,7 +74,7 @@ func (o *ruleOwner) nodeSecurityGroupsOf(selector string) *bindingplan.NodeSecur
 const maxSelectors = 32
 
 // recordNodeSecurityGroups stores the security groups of the nodes that a selector matches.
-func (o *ruleOwner) recordNodeSecurityGroups(selector string, g *bindingplan.NodeSecurityGroups) {
+func (o *ruleRegistry) recordNodeSecurityGroups(selector string, g *bindingplan.NodeSecurityGroups) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.nodeSecurityGroups) >= maxSelectors && o.nodeSecurityGroups[selector] == nil {
@@ -84,14 +84,14 @@ func (o *ruleOwner) recordNodeSecurityGroups(selector string, g *bindingplan.Nod
 }
 
 // isComplete reports whether addMissingRules has added the rules of all bindings.
-func (o *ruleOwner) isComplete() bool {
+func (o *ruleRegistry) isComplete() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributionsComplete
 }
 
 // mayHaveRules reports whether the security groups may have rules for the binding, also from an earlier process.
-func (o *ruleOwner) mayHaveRules(key Key) bool {
+func (o *ruleRegistry) mayHaveRules(key Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c, _ := o.contributions.Get(key)
@@ -103,17 +103,17 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 // its last run determined, or if its rules are not completely known: no rule is removed while rules are unknown. by is the
 // binding whose run calls this method; zero if no run calls it. After the first call of addMissingRules, the run of by
 // compares all security groups with AWS.
-func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
+func (o *ruleRegistry) addMissingRules(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.contributionsComplete && by != (Key{}) {
-		o.addUnsynced(by, nil, true)
+		o.addUnsyncedSecurityGroups(by, nil, true)
 	}
 	for key, a := range all {
 		was, _ := o.contributions.Get(key)
 		switch {
 		case !o.byBinding[key].hasRun:
-			o.setContribution(key, a.Contribution)
+			o.setRequestedRules(key, a.Contribution)
 			added = append(added, key)
 			if !a.Complete {
 				run = append(run, key)
@@ -126,11 +126,11 @@ func (o *ruleOwner) addMissingRules(by Key, all map[Key]bindingplan.RequestedRul
 	return added, run
 }
 
-// contribute sets the rules that a binding needs, as its run has determined them. If retainsPrevious is true, its previous
-// rules are retained too. successors are other bindings that may have the same targets. They inherit the rules that this
-// binding no longer needs, because they may need these rules until their next run. It returns the successors that have
+// updateRequestedRules sets the rules that a binding needs, as its run has determined them. If retainsPrevious is true, its
+// previous rules are retained too. successors are other bindings that may have the same targets. They inherit the rules that
+// this binding no longer needs, because they may need these rules until their next run. It returns the successors that have
 // inherited rules and therefore have to run.
-func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, retainsPrevious bool, successors []Key) (run []Key) {
+func (o *ruleRegistry) updateRequestedRules(key Key, a bindingplan.RequestedRules, retainsPrevious bool, successors []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was, had := o.contributions.Get(key)
@@ -149,41 +149,41 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, retainsPre
 	if len(gone) > 0 {
 		for _, successor := range successors {
 			has, _ := o.contributions.Get(successor)
-			o.setContribution(successor, has.WithInheritedRules(gone))
+			o.setRequestedRules(successor, has.WithInheritedRules(gone))
 			run = append(run, successor)
 		}
 	}
 	if !x.hasRun {
-		o.addUnsynced(key, c.Rules.SecurityGroups(), false)
+		o.addUnsyncedSecurityGroups(key, c.Rules.SecurityGroups(), false)
 	}
-	o.setContribution(key, c)
+	o.setRequestedRules(key, c)
 	x = o.byBinding[key]
-	x.hasRun, x.hasHadRules = true, x.hasHadRules || len(c.Rules) > 0
+	x.hasRun, x.hasNeededRules = true, x.hasNeededRules || len(c.Rules) > 0
 	o.byBinding[key] = x
 	return run
 }
 
-// setContribution sets the rules that a binding needs, and records the security groups that its next run must compare with
+// setRequestedRules sets the rules that a binding needs, and records the security groups that its next run must compare with
 // AWS. The caller holds the lock.
-func (o *ruleOwner) setContribution(key Key, c bindingplan.Contribution) {
+func (o *ruleRegistry) setRequestedRules(key Key, c bindingplan.Contribution) {
 	affected := o.contributions.Set(key, c)
-	o.addUnsynced(key, affected.Groups, affected.All)
+	o.addUnsyncedSecurityGroups(key, affected.Groups, affected.All)
 	for r := range c.Rules {
 		o.knownSecurityGroupIDs[r.Group] = true
 		delete(o.foundSecurityGroups, r.Group)
 	}
 }
 
-// hasHadRules reports whether a run of a binding in this process has determined that it needs rules.
-func (o *ruleOwner) hasHadRules(key Key) bool {
+// hasNeededRules reports whether a run of a binding in this process has determined that it needs rules.
+func (o *ruleRegistry) hasNeededRules(key Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.byBinding[key].hasHadRules
+	return o.byBinding[key].hasNeededRules
 }
 
-// recordFoundSecurityGroups records security groups that have rules from security groups of the controller, with these sources.
-// The next run of a binding compares them with AWS.
-func (o *ruleOwner) recordFoundSecurityGroups(key Key, found map[string][]string) {
+// recordFoundSecurityGroups records security groups that have rules from security groups of the controller, with these
+// sources. The next run of a binding compares them with AWS.
+func (o *ruleRegistry) recordFoundSecurityGroups(key Key, found map[string][]string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	groups := map[string]bool{}
@@ -194,12 +194,12 @@ func (o *ruleOwner) recordFoundSecurityGroups(key Key, found map[string][]string
 			o.foundSecurityGroups[g] = slices.Compact(all)
 		}
 	}
-	o.addUnsynced(key, groups, false)
+	o.addUnsyncedSecurityGroups(key, groups, false)
 }
 
-// addUnsynced records security groups, or all of them, that the next run of a binding must compare with AWS. The caller
-// holds the lock.
-func (o *ruleOwner) addUnsynced(key Key, groups map[string]bool, all bool) {
+// addUnsyncedSecurityGroups records security groups, or all of them, that the next run of a binding must compare with AWS.
+// The caller holds the lock.
+func (o *ruleRegistry) addUnsyncedSecurityGroups(key Key, groups map[string]bool, all bool) {
 	x := o.byBinding[key]
 	x.allUnsynced = x.allUnsynced || all
 	if len(groups) > 0 {
@@ -213,15 +213,15 @@ func (o *ruleOwner) addUnsynced(key Key, groups map[string]bool, all bool) {
 }
 
 // forget removes a binding that does not exist any more, and the rules that it needs.
-func (o *ruleOwner) forget(key Key) {
+func (o *ruleRegistry) forget(key Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.dropContribution(key)
+	o.removeRequestedRules(key)
 }
 
-// dropContribution removes a binding and the rules that it needs. The affected security groups become uncompared. The caller
-// holds the lock.
-func (o *ruleOwner) dropContribution(key Key) {
+// removeRequestedRules removes a binding and the rules that it needs. The affected security groups become uncompared. The
+// caller holds the lock.
+func (o *ruleRegistry) removeRequestedRules(key Key) {
 	affected := o.contributions.Drop(key)
 	if affected.All {
 		maps.Copy(o.uncomparedSecurityGroups, o.knownSecurityGroupIDs)
@@ -244,7 +244,7 @@ type pendingSecurityGroups struct {
 
 // pendingSecurityGroupsOf returns the security groups that a run of a binding must compare with AWS. If again is true, these
 // include all security groups in which the binding needs rules, even if they have not changed.
-func (o *ruleOwner) pendingSecurityGroupsOf(key Key, again bool) pendingSecurityGroups {
+func (o *ruleRegistry) pendingSecurityGroupsOf(key Key, again bool) pendingSecurityGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c, _ := o.contributions.Get(key)
@@ -269,8 +269,9 @@ func (o *ruleOwner) pendingSecurityGroupsOf(key Key, again bool) pendingSecurity
 	return d
 }
 
-// recordSynced records that a run of a binding has compared a security group with AWS, and that it has the desired rules.
-func (o *ruleOwner) recordSynced(key Key, group string) {
+// recordSyncedSecurityGroup records that a run of a binding has compared a security group with AWS, and that it has the
+// desired rules.
+func (o *ruleRegistry) recordSyncedSecurityGroup(key Key, group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.uncomparedSecurityGroups, group)
@@ -282,8 +283,8 @@ func (o *ruleOwner) recordSynced(key Key, group string) {
 	}
 }
 
-// recordAllSynced records that a run of a binding has compared all security groups with AWS.
-func (o *ruleOwner) recordAllSynced(key Key) {
+// recordAllSecurityGroupsSynced records that a run of a binding has compared all security groups with AWS.
+func (o *ruleRegistry) recordAllSecurityGroupsSynced(key Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if x, ok := o.byBinding[key]; ok {
@@ -292,9 +293,9 @@ func (o *ruleOwner) recordAllSynced(key Key) {
 	}
 }
 
-// recordUncompared records that a security group must still be compared with AWS. The next run of any binding that changes
-// rules compares it.
-func (o *ruleOwner) recordUncompared(group string) {
+// recordUncomparedSecurityGroup records that a security group must still be compared with AWS. The next run of any binding
+// that changes rules compares it.
+func (o *ruleRegistry) recordUncomparedSecurityGroup(group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.uncomparedSecurityGroups[group] = true
@@ -302,7 +303,7 @@ func (o *ruleOwner) recordUncompared(group string) {
 
 // lockSecurityGroup locks the rules of a security group until the returned function is called. If another run has the lock,
 // it waits for that run, or returns a nil function if wait is false.
-func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bool) (end func(), err error) {
+func (o *ruleRegistry) lockSecurityGroup(ctx context.Context, group string, wait bool) (end func(), err error) {
 	for {
 		o.mu.Lock()
 		other := o.securityGroupLocks[group]
@@ -329,9 +330,10 @@ func (o *ruleOwner) lockSecurityGroup(ctx context.Context, group string, wait bo
 	}
 }
 
-// changeOf returns the change that is necessary so that security group g has exactly the rules that all bindings need. From
-// a security group that was only found by its rules, it removes only rules from the sources by which it was found.
-func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
+// changeForSecurityGroup returns the change that is necessary so that security group g has exactly the rules that all
+// bindings need. From a security group that was only found by its rules, it removes only rules from the sources by which it
+// was found.
+func (o *ruleRegistry) changeForSecurityGroup(g EndpointSecurityGroup, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.contributions.ChangeOf(g, opts)
@@ -344,7 +346,7 @@ func (o *ruleOwner) changeOf(g EndpointSecurityGroup, opts bindingplan.RuleOptio
 }
 
 // orderByShare returns a change with its rules in the order in which the quota of the security group admits them.
-func (o *ruleOwner) orderByShare(c bindingplan.SecurityGroupChange, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
+func (o *ruleRegistry) orderByShare(c bindingplan.SecurityGroupChange, opts bindingplan.RuleOptions) bindingplan.SecurityGroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributions.OrderByShare(c, opts)
@@ -352,7 +354,7 @@ func (o *ruleOwner) orderByShare(c bindingplan.SecurityGroupChange, opts binding
 
 // knownSecurityGroups returns the IDs of the security groups that have had rules of bindings, also those that were only
 // found by their rules.
-func (o *ruleOwner) knownSecurityGroups() []string {
+func (o *ruleRegistry) knownSecurityGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	all := maps.Clone(o.knownSecurityGroupIDs)
@@ -363,7 +365,7 @@ func (o *ruleOwner) knownSecurityGroups() []string {
 }
 
 // keysForSecurityGroups returns the bindings that need rules in at least one of the security groups.
-func (o *ruleOwner) keysForSecurityGroups(groups []string) []Key {
+func (o *ruleRegistry) keysForSecurityGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contributions.BindingsRequesting(groups)
